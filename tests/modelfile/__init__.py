@@ -1,0 +1,1 @@
+"""Tests of the model file reader and of fetching models."""

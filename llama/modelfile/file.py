@@ -10,7 +10,7 @@ from gguf import LlamaFileType
 
 from llama.errors import ModelFileError
 from llama.modelfile.shards import open_parts
-from llama.modelfile.tensor import FileTensor
+from llama.modelfile.tensor import FileTensor, type_name
 
 
 class ModelFile:
@@ -72,5 +72,5 @@ def _file_type(metadata: Mapping[str, object], tensors: Mapping[str, FileTensor]
         return str(LlamaFileType(value & ~guessed).name).removeprefix("MOSTLY_").removeprefix("ALL_")
     weights: Counter[str] = Counter()
     for tensor in tensors.values():
-        weights[tensor.type.name] += tensor.nbytes
+        weights[type_name(tensor.type)] += tensor.nbytes
     return weights.most_common(1)[0][0] if weights else "unknown"

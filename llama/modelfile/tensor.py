@@ -14,10 +14,10 @@ MAX_DIMENSIONS = 4
 SMALLEST_INFO = 8 + 4 + 8 + 4 + 8  # bytes of a name's length, a rank, one dimension, a type and an offset
 MAX_ELEMENTS = 1 << 48
 
-# The types gguf.quants cannot unpack: two that only ever hold activations, and one without a published reference.
-UNREADABLE = {
-    GGMLQuantizationType[name] for name in ("Q8_1", "Q8_K", "Q1_0") if name in GGMLQuantizationType.__members__
-}
+# GGML's types as (elements, bytes) a block. The library's list lacks Q2_0, whose number stands for it as a plain int.
+Q2_0 = 42
+BLOCKS = {**GGML_QUANT_SIZES, Q2_0: (64, 18)}
+ACTIVATIONS = {GGMLQuantizationType.Q8_1, GGMLQuantizationType.Q8_K}  # never in files, and nothing unpacks them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,11 +25,11 @@ class FileTensor:
     """One tensor of a file, still packed.
 
     shape is in numpy's order, rows of `shape[-1]` elements. data holds the packed bytes, uint8, read-only, of shape
-    (*shape[:-1], bytes a row): a view of the memory map.
+    (*shape[:-1], bytes a row): a view of the memory map. type is a plain int where the library has no name for it.
     """
 
     name: str
-    type: GGMLQuantizationType
+    type: GGMLQuantizationType | int
     shape: tuple[int, ...]
     data: NDArray[np.uint8]
 
@@ -44,14 +44,14 @@ class TensorInfo:
     """Where a tensor lies: `offset` bytes after the start of the data section."""
 
     name: str
-    type: GGMLQuantizationType
+    type: GGMLQuantizationType | int
     shape: tuple[int, ...]
     offset: int
 
     @property
     def row_bytes(self) -> int:
         """Packed bytes of one row."""
-        block, block_bytes = GGML_QUANT_SIZES[self.type]
+        block, block_bytes = BLOCKS[self.type]
         return int(self.shape[-1] // block * block_bytes)
 
     @property
@@ -87,19 +87,23 @@ def _read_info(cursor: Cursor, place: str) -> TensorInfo:
     if min(shape) < 1 or prod(shape) > MAX_ELEMENTS:
         raise cursor.fail(f"{what} has the impossible shape {shape}")
     kind = _kind(cursor, cursor.u32(f"the type of {what}"), what)
-    block = GGML_QUANT_SIZES[kind][0]
+    block = BLOCKS[kind][0]
     if shape[-1] % block:
-        raise cursor.fail(f"{what} has rows of {shape[-1]} elements, but {kind.name} packs {block} at a time")
+        raise cursor.fail(f"{what} has rows of {shape[-1]} elements, but {type_name(kind)} packs {block} at a time")
     return TensorInfo(name, kind, shape, cursor.u64(f"the offset of {what}"))
 
 
-def _kind(cursor: Cursor, value: int, what: str) -> GGMLQuantizationType:
-    try:
-        kind = GGMLQuantizationType(value)
-    except ValueError:
-        raise cursor.fail(f"{what} has the unknown type {value}") from None
-    if kind in UNREADABLE:
-        raise cursor.fail(f"{what} has the type {kind.name}, which cannot be unpacked")
+def type_name(kind: int) -> str:
+    """GGML's name of a tensor type."""
+    return "Q2_0" if kind == Q2_0 else str(GGMLQuantizationType(kind).name)
+
+
+def _kind(cursor: Cursor, value: int, what: str) -> GGMLQuantizationType | int:
+    if value not in BLOCKS:
+        raise cursor.fail(f"{what} has the unknown type {value}")
+    kind: GGMLQuantizationType | int = value if value == Q2_0 else GGMLQuantizationType(value)
+    if kind in ACTIVATIONS:
+        raise cursor.fail(f"{what} has the type {type_name(kind)}, which cannot be unpacked")
     return kind
 
 

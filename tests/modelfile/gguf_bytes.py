@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 
-from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+from llama.modelfile.tensor import BLOCKS
 
 U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64 = range(13)
 FORMATS = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", BOOL: "?", U64: "Q", I64: "q", F64: "d"}
@@ -79,9 +79,7 @@ class FakeFile:
 
 
 def size_of(fake: Fake) -> int:
-    if fake.type not in set(GGMLQuantizationType):
-        return 32
-    block, n = GGML_QUANT_SIZES[GGMLQuantizationType(fake.type)]
+    block, n = BLOCKS.get(fake.type, (1, 1))
     return prod(fake.shape) // block * n
 
 

@@ -42,6 +42,10 @@ class Tensor:
         size = self.data.nbytes // self.shape[0]
         return replace(self, name=name, shape=(stop - start,), data=self.data[start * size : stop * size])
 
+    def matrix(self, index: int) -> "Tensor":
+        """One matrix of a stack, sharing its bytes."""
+        return replace(self, name=f"{self.name}[{index}]", shape=self.shape[1:], data=self.data[index])
+
 
 def dequantize(data: NDArray[np.uint8], kind: int) -> NDArray[np.float32]:
     """Unpack rows of bytes (..., row bytes) of a GGML type into float32 rows."""

@@ -33,17 +33,23 @@ def make_rope(
     scaled: bool = True,
     factors: bool = True,
     last: bool = False,
+    plain: bool = False,
     betas: tuple[float, float] = (32.0, 1.0),
     log_multiplier: float = 0.0,
+    unit: bool = False,
 ) -> Rope:
     """The rotation that the metadata asks for.
 
     scaled False: no stretching (windowed layers of some models); factors False: rope_freqs and the like are ignored;
-    last: the last n_rot columns of a head turn, not the first; log_multiplier: DeepSeek's magnitude, see `_yarn`.
+    last: the last n_rot columns of a head turn, not the first; plain: the metadata's scaling plays no part at all;
+    log_multiplier: YaRN's magnitude is divided by that of this multiplier; unit: it is 1 then (DeepSeek).
     """
     head, n_rot = h.head_k if head is None else head, h.n_rot if n_rot is None else n_rot
     base = h.keys.number("rope.freq_base", 10000.0) if base is None else base
     frequencies = base ** (-2.0 * np.arange(n_rot // 2) / max(n_rot, 1))
+    first = head - n_rot if last else 0
+    if plain:
+        return Rope(head, frequencies, pairing is NEIGHBOURS, 1.0, first)
     divisors = frequency_factors(h, w, n_rot) if factors else None
     if divisors is not None:
         frequencies = frequencies / divisors
@@ -52,10 +58,9 @@ def make_rope(
     if kind == "yarn":
         stretch = factor if scaled else 1.0
         frequencies = _yarn(h, frequencies, base, stretch, betas)
-        magnitude *= _magnitude(factor, stretch, log_multiplier)
+        magnitude *= _magnitude(factor, stretch, log_multiplier, unit)
     elif scaled:
         frequencies = frequencies / factor
-    first = head - n_rot if last else 0
     return Rope(head, frequencies, pairing is NEIGHBOURS, magnitude, first)
 
 
@@ -100,8 +105,8 @@ def _yarn(
     return np.asarray(frequencies / factor * (1 - stays) + frequencies * stays, np.float64)
 
 
-def _magnitude(factor: float, stretch: float, log_multiplier: float) -> float:
-    """YaRN's factor of cosine and sine: 1 + 0.1 ln(factor), cancelled where a log multiplier takes its place.
+def _magnitude(factor: float, stretch: float, log_multiplier: float, unit: bool) -> float:
+    """YaRN's factor of cosine and sine: 1 + 0.1 ln(factor), less where a log multiplier takes its place.
 
     Layers that are not stretched (`stretch` 1) divide by it without having multiplied, as llama.cpp does.
     """
@@ -109,5 +114,6 @@ def _magnitude(factor: float, stretch: float, log_multiplier: float) -> float:
     def mscale(value: float, multiplier: float) -> float:
         return 1.0 if value <= 1.0 else 1.0 + 0.1 * multiplier * math.log(value)
 
-    net = mscale(factor, 1.0) / mscale(factor, log_multiplier) if log_multiplier else mscale(factor, 1.0)
+    own = log_multiplier if unit and log_multiplier else 1.0
+    net = mscale(factor, own) / (mscale(factor, log_multiplier) if log_multiplier else 1.0)
     return net * (1.0 + 0.1 * math.log(stretch)) / (1.0 + 0.1 * math.log(factor))

@@ -1,6 +1,10 @@
 """Operations on single elements, and those that only move columns."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from llama.kernels.graph import Node
 from llama.kernels.reference.step import Floats, Step, attribute, operation, weight
@@ -8,7 +12,7 @@ from llama.kernels.reference.step import Floats, Step, attribute, operation, wei
 
 def sigmoid(x: Floats) -> Floats:
     """1 / (1 + exp(-x)), without overflow."""
-    return np.float32(0.5) * (np.tanh(np.float32(0.5) * x) + np.float32(1))
+    return np.asarray(np.float32(0.5) * (np.tanh(np.float32(0.5) * x) + np.float32(1)), np.float32)
 
 
 def softplus(x: Floats) -> Floats:
@@ -19,7 +23,7 @@ def softplus(x: Floats) -> Floats:
 def gelu(x: Floats) -> Floats:
     """The tanh form of GELU (Hendrycks and Gimpel, 2016)."""
     inner = np.float32(0.79788456080286535588) * x * (np.float32(1) + np.float32(0.044715) * x * x)
-    return np.float32(0.5) * x * (np.float32(1) + np.tanh(inner))
+    return np.asarray(np.float32(0.5) * x * (np.float32(1) + np.tanh(inner)), np.float32)
 
 
 def gelu_erf(x: Floats) -> Floats:
@@ -31,7 +35,7 @@ def gelu_erf(x: Floats) -> Floats:
     return np.asarray(0.5 * x * (1 + erf), np.float32)
 
 
-UNARY = {
+UNARY: dict[str, Callable[[Floats], Any]] = {
     "silu": lambda x: x * sigmoid(x),
     "gelu": gelu,
     "gelu_erf": gelu_erf,
@@ -46,7 +50,13 @@ UNARY = {
     "sqrt": np.sqrt,
     "neg": np.negative,
 }
-BINARY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum}
+BINARY: dict[str, Callable[[Floats, Floats], Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "max": np.maximum,
+}
 
 
 @operation
@@ -88,7 +98,7 @@ def scale(step: Step, node: Node) -> Floats:
 def softcap(step: Step, node: Node) -> Floats:
     """cap * tanh(x / cap)."""
     cap = np.float32(attribute(node, "cap"))
-    return cap * np.tanh(step.input(node) / cap)
+    return np.asarray(cap * np.tanh(step.input(node) / cap), np.float32)
 
 
 @operation
@@ -126,9 +136,9 @@ def select(step: Step, node: Node) -> Floats:
 def embed(step: Step, node: Node) -> Floats:
     """A row of the table for each token."""
     table = weight(node)
-    index = {
-        "token": step.batch.tokens,
+    index: NDArray[np.int64] = {
+        "token": step.batch.tokens.astype(np.int64),
         "position": step.positions(),
         "zero": np.zeros(len(step.batch.tokens), np.int64),
     }[attribute(node, "index")]
-    return step.weights.rows(table, index.astype(np.int64))
+    return step.weights.rows(table, index)

@@ -1,5 +1,7 @@
 """Products with weight matrices, one for all tokens or one an expert."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,8 @@ from llama.kernels.tensor import Tensor
 
 #: Below this a sum of expert weights counts as this: the smallest normal half-precision number, as in llama.cpp.
 SMALLEST_SUM = np.float32(6.103515625e-5)
+
+_GATES: dict[str, Callable[[Floats], Floats]] = {"softmax": softmax_rows, "sigmoid": sigmoid, "none": lambda x: x}
 
 
 @operation
@@ -37,7 +41,7 @@ def route(step: Step, node: Node) -> Floats:
     """The ids of the chosen experts, then their weights."""
     routing: Routing = attribute(node, "routing")
     logits = step.input(node)
-    probabilities = {"softmax": softmax_rows, "sigmoid": sigmoid, "none": lambda x: x}[routing.gate](logits)
+    probabilities = _GATES[routing.gate](logits)
     scores = probabilities if routing.bias is None else probabilities + step.weights.floats(routing.bias).reshape(-1)
     if routing.groups > 1:
         scores = _within_best_groups(scores, routing)

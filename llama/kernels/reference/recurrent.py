@@ -65,4 +65,5 @@ def ssm_scan(step: Step, node: Node) -> Floats:
 
 def _state(step: Step, node: Node, sequence: int) -> Floats:
     """The sequence's state of this layer, to be changed in place."""
-    return step.memory.states[attribute(node, "state")][step.batch.states[sequence]]
+    states = step.memory.states[int(attribute(node, "state"))]
+    return np.asarray(states[step.batch.states[sequence]])

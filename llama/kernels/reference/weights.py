@@ -50,8 +50,8 @@ class WeightStore:
         """One matrix of a three-dimensional tensor: an expert."""
         kept = self._kept.get(id(tensor))
         if kept is not None or 4 * int(np.prod(tensor.shape)) <= self._room:
-            return self.floats(tensor)[index]
-        return self.rows(tensor, np.array([index]))[0]
+            return np.asarray(self.floats(tensor)[index])
+        return np.asarray(self.rows(tensor, np.array([index]))[0])
 
     def _keep(self, tensor: Tensor, values: NDArray[np.float32]) -> None:
         if values.nbytes <= self._room:

@@ -3,7 +3,10 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from llama.kernels.graph import Attention, Rope, Value
+from llama.kernels.tensor import Tensor
 from llama.models.layer import Layer
 
 
@@ -101,7 +104,7 @@ def attend_kv(
         head_k=head_k,
         head_v=head_v,
         scale=1 / math.sqrt(head_k) if scale is None else scale,
-        causal=layer.h.causal,
+        causal=options.pop("causal", layer.h.causal),
         **options,
     )
     return layer.g.attention(q, k, v, attention)
@@ -111,6 +114,14 @@ def alibi_slopes(n_head: int, max_bias: float) -> tuple[float, ...]:
     """ALiBi's slope of each head (Press and others, 2021); counts that are no power of two fill up with odd powers."""
     if max_bias <= 0:
         return ()
-    power = 1 << int(math.floor(math.log2(n_head)))
+    power = 1 << math.floor(math.log2(n_head))
     m0, m1 = 2.0 ** (-max_bias / power), 2.0 ** (-max_bias / 2 / power)
     return tuple(m0 ** (i + 1) if i < power else m1 ** (2 * (i - power) + 1) for i in range(n_head))
+
+
+def temperature(layer: Layer, q: Value, *, scale: float, length: int, offset: float) -> Value:
+    """q times 1 + scale * ln(1 + floor((position + offset) / length)), for positions up to the model's context."""
+    positions = np.arange(layer.h.n_ctx)
+    factors = 1 + scale * np.log(1 + np.floor((positions + offset) / length))
+    table = Tensor.of("temperature", factors.astype(np.float32)[:, None])
+    return layer.g.mul(q, layer.g.embed(table, "position"))

@@ -1,0 +1,17 @@
+"""Nemotron: LayerNorm, a squared ReLU without a gate."""
+
+from functools import partial
+
+from llama.kernels.graph import Graph
+from llama.models.blocks import decoder, grouped_attention, plain_ffn, sequential_block
+from llama.models.hparams import HParams
+from llama.models.registry import architecture
+from llama.models.rope import HALVES, make_rope
+from llama.models.weights import Weights
+
+
+@architecture("nemotron")
+def nemotron(g: Graph, h: HParams, w: Weights) -> None:
+    """A part of each head rotates, by halves."""
+    attention = partial(grouped_attention, rope=make_rope(h, w, HALVES))
+    decoder(g, h, w, sequential_block(attention, partial(plain_ffn, act="relu2")))

@@ -12,7 +12,9 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from llama.engine.model import Loaded
 from llama.kernels.batch import Batch
+from llama.sampling import SamplingVocab
 
 CONTROLS = (
     "<s>",
@@ -79,7 +81,7 @@ class ByteVocab:
 
 
 class HonestCache:
-    """An executor without arithmetic: it keeps the tokens of each cache block and checks them whenever they are read."""
+    """An executor without arithmetic: it keeps the tokens of each cache block and checks them on every read."""
 
     name = "fake"
 
@@ -210,9 +212,9 @@ class HistoryModel:
 
 
 class ScriptedModel(HistoryModel):
-    """A model that says its script after any prompt, then ends; with a mapping, the script of the first key the prompt contains.
+    """A model that says its script after any prompt, then ends. With a mapping: that of the first key in the prompt.
 
-    A script is a text (`"Hello<|end|>"`) or a list of pieces, each of which becomes one token. `vocab` fits the scripts.
+    A script is a text (`"Hello<|end|>"`) or a list of pieces, each of which becomes one token; `vocab` fits them.
     The next token is found by the longest beginning of the script that the history ends with, so a prompt must not end
     with the beginning of its script. The scripted token leads by `lead` in the logits.
     """
@@ -269,3 +271,16 @@ def noise(history: Sequence[int], size: int) -> NDArray[np.float32]:
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return ((state >> np.uint64(40)) / np.float64(1 << 21)).astype(np.float32)
+
+
+def loaded(model: HistoryModel, vocab: ByteVocab | None = None) -> Loaded:
+    """What a loader gives the engine: `model` with its own vocabulary, or that of bytes."""
+    vocab = vocab or getattr(model, "vocab", None) or ByteVocab()
+    sampling = SamplingVocab(
+        n_vocab=model.n_vocab,
+        eog=vocab.eog,
+        pieces=[vocab.piece(id) for id in range(vocab.n_vocab)],
+        encode=lambda text: vocab.encode(text, add_special=False, parse_special=False),
+        end=vocab.eot,
+    )
+    return Loaded(model, vocab, sampling)  # type: ignore[arg-type]

@@ -48,3 +48,4 @@ class Loaded:
     model: LanguageModel
     vocab: Vocab
     sampling: SamplingVocab
+    fingerprint: str = ""  # tells this model from every other, so that saved slots fit

@@ -15,7 +15,7 @@ class Request:
     """One prompt and how to continue it, `n` times."""
 
     prompt: tuple[int, ...]
-    sampling: SamplingParams = SamplingParams()
+    sampling: SamplingParams = field(default_factory=SamplingParams)
     n: int = 1
     n_predict: int = -1  # -1: until the end token, a stop string or the end of the context
     stop: tuple[str, ...] = ()
@@ -38,12 +38,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningBudget:
-    """At most `n` tokens between a start and an end marker; then the end is forced, token by token."""
+    """At most `n` tokens between a start and an end marker; then the end is forced, token by token. -1: no limit."""
 
     n: int
     start: tuple[int, ...]
     end: tuple[int, ...]  # what is forced, message included
     already_open: bool = False
+    close: tuple[int, ...] = ()  # the end marker alone, by which a thought that ends itself is known; (): `end`
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class PromptProgress:
-    """The prompt is being read: `cache` tokens came from the cache, `processed` (cache included) of `total` are done."""
+    """The prompt is being read: `processed` of `total` tokens are done, `cache` of them came from the cache."""
 
     index: int
     total: int
@@ -96,7 +97,10 @@ class PromptScored:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token was picked. `text` is what may be shown now: "" while a stop string or half a character is held back."""
+    """A token was picked. `text` is what may be shown now: "" while a stop string or half a character is held back.
+
+    The token that ends the text (an end token or one of `stop_token_ids`) is not sent: `Finished.stop_token` names it.
+    """
 
     index: int  # choice, 0 .. n - 1
     id: int
@@ -120,6 +124,7 @@ class Finished:
     tokens_cached: int = 0  # tokens now kept in the cache for this choice
     id_slot: int = 0
     stop_token: int | None = None  # the end or stop token that ended it
+    logprobs: Logprobs | None = None  # of that token, when they were asked for
     dropped: int = 0  # trailing tokens whose text was cut away by the stop string
 
 

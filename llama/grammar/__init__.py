@@ -4,5 +4,8 @@ It knows bytes and vocabularies; it knows nothing of models, sampling or HTTP.
 """
 
 from llama.grammar.constraint import Constraint, Trigger
+from llama.grammar.lazy import LazyConstraint
+from llama.grammar.program import Program, compile_grammar
+from llama.grammar.trie import TokenTrie
 
-__all__ = ["Constraint", "Trigger"]
+__all__ = ["Constraint", "LazyConstraint", "Program", "TokenTrie", "Trigger", "compile_grammar"]

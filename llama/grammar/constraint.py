@@ -39,8 +39,8 @@ class Constraint(Protocol):
 class Trigger:
     """What makes a lazy grammar begin.
 
-    A word is found anywhere in the text, a pattern is searched in it, a full pattern must match all of it; a token fires
-    by its id. The grammar then reads the text from the first capture group, or else from the start of the match.
+    A word is found anywhere in the text, a pattern is searched in it, a full pattern must match all of it; a token
+    fires by its id. The grammar then reads the text from the first capture group, or else from the start of the match.
     """
 
     kind: TriggerKind

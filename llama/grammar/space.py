@@ -1,0 +1,227 @@
+"""The states that a grammar has been in so far, and the steps between them: tables that grow as texts are read."""
+
+import itertools
+import threading
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from llama.errors import GrammarError
+from llama.grammar.automaton import ACCEPT_NODE, UNKNOWN_NODE
+from llama.grammar.closure import (
+    BOTTOM_LINK,
+    DEAD,
+    MAY_END,
+    N_STATES,
+    NO_SCRATCH,
+    UNKNOWN_LINK,
+    Arena,
+    Scratch,
+    begin,
+    fill_tables,
+    finish,
+    intern_link,
+    intern_state,
+    visit,
+)
+from llama.grammar.program import Network, Program
+from llama.grammar.tree import TrieNodes
+from llama.grammar.walk import allow, read
+
+LARGEST_SCRATCH = 1 << 20
+_NUMBERS = itertools.count()
+FIRST_SIZES = {"links": 256, "members": 512, "states": 256, "heads": 1024}
+
+
+class Space:
+    """States and steps of one program over one vocabulary. A lock makes it safe for several threads."""
+
+    def __init__(self, program: Program, longest_token: int) -> None:
+        self.network = program.network
+        self._n_classes = program.n_classes
+        self._longest = longest_token
+        self._scratch = _scratch(len(self.network.start), 256, longest_token)
+        self._arena = _arena(**FIRST_SIZES, classes=self._n_classes)
+        self.lock = threading.Lock()
+        self._make_first_links()
+        self.start = self.after([(int(self.network.start[0]), BOTTOM_LINK)])
+        self.spaced_start = self.after([(program.spaced_root, BOTTOM_LINK)])
+        self.number = next(_NUMBERS)
+
+    @property
+    def n_states(self) -> int:
+        return int(self._arena.used[N_STATES])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the tables take."""
+        return sum(table.nbytes for table in self._arena) + sum(table.nbytes for table in self._scratch)
+
+    def may_end(self, state: int) -> bool:
+        return bool(self._arena.flags[state] & MAY_END)
+
+    def waits_for_more(self, state: int) -> bool:
+        """True if something other than the end may follow."""
+        return bool(self._arena.state_first[state] < self._arena.state_first[state + 1])
+
+    def heads(self, state: int) -> list[tuple[int, int]]:
+        """(node, link) of each head."""
+        where = slice(self._arena.state_first[state], self._arena.state_first[state + 1])
+        return list(zip(self._arena.head_node[where].tolist(), self._arena.head_link[where].tolist(), strict=True))
+
+    def read(self, state: int, text: bytes) -> int:
+        """The state after `text`, DEAD if it does not fit."""
+        data = np.frombuffer(text, np.uint8)
+        return self._retry(lambda net, arena, scratch: read(net, arena, scratch, state, data)) if text else state
+
+    def adopt(self, other: "Space", state: int) -> int:
+        """The state of this space that equals `state` of another space of the same program."""
+        links: dict[int, int] = {BOTTOM_LINK: BOTTOM_LINK, UNKNOWN_LINK: UNKNOWN_LINK}
+        heads = other.heads(state)
+        pending = [link for _, link in heads]
+        while pending:
+            link = pending[-1]
+            frames = [] if link in links else other.frames(link)
+            below = [under for _, _, under in frames if under not in links]
+            pending += below
+            if not below:
+                pending.pop()
+                if link not in links:
+                    links[link] = self._link([(node, count, links[under]) for node, count, under in frames])
+        flags = int(other._arena.flags[state])
+        return self._state([(node, links[link]) for node, link in heads], flags)
+
+    def frames(self, link: int) -> list[tuple[int, int, int]]:
+        """(node, count, link) of each frame of a link."""
+        where = slice(self._arena.link_first[link], self._arena.link_first[link + 1])
+        tables = (self._arena.frame_node, self._arena.frame_count, self._arena.frame_link)
+        return list(zip(*(table[where].tolist() for table in tables), strict=True))
+
+    def _link(self, frames: list[tuple[int, int, int]]) -> int:
+        def ask(net: Network, arena: Arena, scratch: Scratch) -> int:
+            if len(frames) > len(scratch.sort_node):
+                return NO_SCRATCH
+            for i, (node, count, link) in enumerate(frames):
+                scratch.sort_node[i], scratch.sort_count[i], scratch.sort_link[i] = node, count, link
+            return intern_link(arena, scratch, len(frames))
+
+        return self._retry(ask)
+
+    def _state(self, heads: list[tuple[int, int]], flags: int) -> int:
+        def ask(net: Network, arena: Arena, scratch: Scratch) -> int:
+            if len(heads) > len(scratch.heads):
+                return NO_SCRATCH
+            for i, (node, link) in enumerate(heads):
+                scratch.heads[i] = node << 32 | link
+            return intern_state(arena, scratch, len(heads), flags)
+
+        return self._retry(ask)
+
+    def after(self, heads: list[tuple[int, int]]) -> int:
+        """The state of being at all these (node, link) places at once."""
+
+        def reach(net: Network, arena: Arena, scratch: Scratch) -> int:
+            begin(scratch)
+            for node, link in heads:
+                visit(scratch, node, link)
+            return finish(net, arena, scratch)
+
+        return self._retry(reach)
+
+    def allow(self, state: int, nodes: TrieNodes, mask: NDArray[np.bool_]) -> None:
+        """Set `mask` for every token whose text can be read in `state`."""
+        at, end = 0, len(nodes.byte)
+        while at < end:
+            self._scratch.path[0] = state
+            at, why = allow(self.network, self._arena, self._scratch, nodes, at, end, mask)
+            if why < 0:
+                self._grow(why)
+
+    def _retry(self, ask: Callable[[Network, Arena, Scratch], int]) -> int:
+        while True:
+            state = int(ask(self.network, self._arena, self._scratch))
+            if state >= DEAD:
+                return state
+            self._grow(state)
+
+    def _grow(self, why: int) -> None:
+        if why == NO_SCRATCH:
+            size = 2 * len(self._scratch.work_node)
+            if size > LARGEST_SCRATCH:
+                raise GrammarError("grammar: it can be read in too many ways at once")
+            path = self._scratch.path
+            self._scratch = _scratch(len(self.network.start), size, self._longest)
+            self._scratch.path[:] = path
+        else:
+            self._arena = _grown(self._arena)
+
+    def _make_first_links(self) -> None:
+        for node in (ACCEPT_NODE, UNKNOWN_NODE):
+            scratch = self._scratch
+            scratch.sort_node[0], scratch.sort_count[0], scratch.sort_link[0] = node, 0, node - ACCEPT_NODE
+            intern_link(self._arena, scratch, 1)
+        # state 0 is the dead one: no heads, may not end
+        self._arena.used[N_STATES] = 1
+        self._arena.following[DEAD] = DEAD
+
+
+def _ints(size: int, value: int = -1) -> NDArray[np.int32]:
+    return np.full(size, value, np.int32)
+
+
+def _scratch(n_keys: int, size: int, longest: int) -> Scratch:
+    return Scratch(
+        used=np.zeros(8, np.int64),
+        work_node=_ints(size),
+        work_link=_ints(size),
+        seen_epoch=np.full(4 * size, -1, np.int64),
+        seen=np.full(4 * size, -1, np.int64),
+        key_epoch=np.full(n_keys, -1, np.int64),
+        key_local=_ints(n_keys),
+        local_parent=_ints(min(n_keys, size)),
+        local_popped=np.zeros(min(n_keys, size), np.bool_),
+        local_link=_ints(min(n_keys, size)),
+        parent_next=_ints(size),
+        parent_node=_ints(size),
+        parent_count=_ints(size),
+        parent_link=_ints(size),
+        order=_ints(size),
+        sort_node=_ints(size),
+        sort_count=_ints(size),
+        sort_link=_ints(size),
+        heads=np.zeros(size, np.int64),
+        path=_ints(longest + 1),
+    )
+
+
+def _arena(links: int, members: int, states: int, heads: int, classes: int) -> Arena:
+    return Arena(
+        used=np.zeros(4, np.int64),
+        link_first=_ints(links + 1, 0),
+        frame_node=_ints(members, 0),
+        frame_count=_ints(members, 0),
+        frame_link=_ints(members, 0),
+        link_table=_ints(4 * links),
+        state_first=_ints(states + 1, 0),
+        head_node=_ints(heads, 0),
+        head_link=_ints(heads, 0),
+        flags=_ints(states, 0),
+        state_table=_ints(4 * states),
+        following=np.full((states, classes), -1, np.int32),
+    )
+
+
+def _grown(old: Arena) -> Arena:
+    """The same tables, doubled where less than half is free."""
+    capacities = (len(old.link_first) - 1, len(old.frame_node), len(old.flags), len(old.head_node))
+    links, members, states, heads = (
+        2 * capacity if 2 * used > capacity else capacity
+        for used, capacity in zip(old.used.tolist(), capacities, strict=True)
+    )
+    new = _arena(links, members, states, heads, old.following.shape[1])
+    for name, table in old._asdict().items():
+        if name not in ("link_table", "state_table"):
+            getattr(new, name)[: len(table)] = table
+    fill_tables(new)
+    return new

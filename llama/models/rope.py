@@ -2,6 +2,7 @@
 
 import math
 from enum import Enum
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ class Pairing(Enum):
     HALVES = "i, i + n_rot / 2"
 
 
+#: How the pairs of a multimodal rotation follow the streams of positions.
+Sections = Literal["", "blocks", "interleaved"]
+
 NEIGHBOURS, HALVES = Pairing.NEIGHBOURS, Pairing.HALVES
 
 
@@ -34,6 +38,7 @@ def make_rope(
     factors: bool = True,
     last: bool = False,
     plain: bool = False,
+    sections: Sections = "",
     betas: tuple[float, float] = (32.0, 1.0),
     log_multiplier: float = 0.0,
     unit: bool = False,
@@ -42,12 +47,15 @@ def make_rope(
 
     scaled False: no stretching (windowed layers of some models); factors False: rope_freqs and the like are ignored;
     last: the last n_rot columns of a head turn, not the first; plain: the metadata's scaling plays no part at all;
+    sections: how the pairs of a multimodal rotation are dealt out, see `_text_sections`;
     log_multiplier: YaRN's magnitude is divided by that of this multiplier; unit: it is 1 then (DeepSeek).
     """
     head, n_rot = h.head_k if head is None else head, h.n_rot if n_rot is None else n_rot
     base = h.keys.number("rope.freq_base", 10000.0) if base is None else base
     frequencies = base ** (-2.0 * np.arange(n_rot // 2) / max(n_rot, 1))
     first = head - n_rot if last else 0
+    if sections:
+        frequencies = _text_sections(h, frequencies, sections == "interleaved")
     if plain:
         return Rope(head, frequencies, pairing is NEIGHBOURS, 1.0, first)
     divisors = frequency_factors(h, w, n_rot) if factors else None
@@ -62,6 +70,20 @@ def make_rope(
     elif scaled:
         frequencies = frequencies / factor
     return Rope(head, frequencies, pairing is NEIGHBOURS, magnitude, first)
+
+
+def _text_sections(h: HParams, frequencies: NDArray[np.float64], interleaved: bool) -> NDArray[np.float64]:
+    """Frequencies with 0 for the pairs that follow the fourth stream of positions, which is 0 on text.
+
+    rope.dimension_sections deals out the pairs to four streams: one block after the other, or in turn for the first
+    three. On text these three are the same, so only the fourth matters.
+    """
+    sections = [int(n) for n in h.keys.array("rope.dimension_sections") or ()]
+    if len(sections) < 4 or sum(sections) == 0:
+        return frequencies
+    place = np.arange(len(frequencies)) % sum(sections)
+    moving = place < 3 * np.array(sections)[place % 3] if interleaved else place < sum(sections[:3])
+    return np.where(moving, frequencies, 0.0)
 
 
 def scaling(keys: Keys) -> tuple[str, float]:

@@ -14,5 +14,5 @@ from llama.models.weights import Weights
 def glm4(g: Graph, h: HParams, w: Weights) -> None:
     """Neighbours rotate, halves in vision models, which carry rotation sections."""
     pairing = HALVES if any(h.keys.array("rope.dimension_sections") or ()) else NEIGHBOURS
-    attention = partial(grouped_attention, rope=make_rope(h, w, pairing))
+    attention = partial(grouped_attention, rope=make_rope(h, w, pairing, sections="blocks"))
     decoder(g, h, w, sequential_block(attention, gated_ffn))

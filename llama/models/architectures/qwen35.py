@@ -13,7 +13,10 @@ from llama.models.weights import Weights
 @architecture("qwen35", "qwen35moe", "qwen3next")
 def qwen35(g: Graph, h: HParams, w: Weights) -> None:
     """post_attention_norm is the norm before the network. On text the three rotation sections are one."""
-    rope, recurrent = make_rope(h, w, HALVES, factors=False), recurrent_layers(h)
+    rope, recurrent = (
+        make_rope(h, w, HALVES, factors=False, sections="interleaved" if h.architecture != "qwen3next" else ""),
+        recurrent_layers(h),
+    )
 
     def mixer(layer: Layer, x: Value) -> Value:
         return delta_net(layer, x) if recurrent[layer.il] else gated_attention(layer, x, rope=rope)

@@ -19,9 +19,6 @@ def qkv(layer: Layer, x: Value, *, head_k: int | None = None, head_v: int | None
         q, k, v = layer.split_linear(x, "attn_qkv", *sizes)
     else:
         q, k, v = (layer.linear(x, f"attn_{name}", size) for name, size in zip("qkv", sizes, strict=True))
-    limit = h.keys.number("attention.clamp_kqv", 0.0)
-    if limit > 0:
-        q, k, v = (layer.g.clamp(part, -limit, limit) for part in (q, k, v))
     return q, k, v
 
 
@@ -45,18 +42,20 @@ def grouped_attention(
     rope: Rope | None,
     norm_after_rope: bool = False,
     qk_norm: str | None = None,
-    output: str = "attn_output",
+    clamp: float = 0.0,
     **options: Any,
 ) -> Value:
     """Attention of x over the cache, with the projections before and after it.
 
     rope None: no positions. qk_norm: kind of the norm of queries and keys, the model's own by default.
-    options: those of `attend`.
+    clamp: limit of queries, keys and values, if above 0. options: those of `attend`.
     """
     q, k, v = qkv(layer, x)
+    if clamp > 0:
+        q, k, v = (layer.g.clamp(part, -clamp, clamp) for part in (q, k, v))
     q, k = turned(layer, q, k, rope, norm_after_rope, qk_norm)
     mixed = attend(layer, q, k, v, **options)
-    return layer.linear(mixed, output, layer.h.n_embd)
+    return layer.linear(mixed, "attn_output", layer.h.n_embd)
 
 
 def turned(

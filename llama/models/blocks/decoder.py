@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from llama.kernels.graph import Graph, Value
 from llama.models.hparams import HParams
-from llama.models.layer import Layer, scaled_linear, weighted_norm
+from llama.models.layer import Layer, plain_norm, scaled_linear, weighted_norm
 from llama.models.weights import Weights
 
 #: Part of a layer: what it adds to the stream, computed from the normed stream.
@@ -76,7 +76,7 @@ def decoder(
     embedding_scale: float = 1.0,
     logit_scale: float = 1.0,
     softcap: float = 0.0,
-    output_norm: str = "output_norm",
+    output_norm: str | None = "output_norm",
 ) -> None:
     """Build the whole model out of `block`, once a layer."""
     x = embed(g, h, w, embedding_scale)
@@ -97,8 +97,8 @@ def logits(
     softcap: float = 0.0,
     output_norm: str | None = "output_norm",
 ) -> None:
-    """Finish the graph: the last norm, then the output matrix, or the embeddings' where the file has no other."""
-    hidden = x if output_norm is None else weighted_norm(g, h, w, x, output_norm)
+    """Finish the graph: the last norm, None for one without weights, then the output matrix or the embeddings."""
+    hidden = plain_norm(g, h, x) if output_norm is None else weighted_norm(g, h, w, x, output_norm)
     name = "output" if w.has("output.weight") else "token_embd"
     result = scaled_linear(g, w, hidden, name, h.n_vocab)
     if scale != 1.0:

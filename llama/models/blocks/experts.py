@@ -14,10 +14,12 @@ from llama.models.layer import Layer
 #: Combines the gate's and up's outputs of an expert.
 Combine = Callable[[Layer, Value, Value], Value]
 
-_GATES: dict[int, Literal["softmax", "sigmoid", "none"]] = {1: "softmax", 2: "sigmoid", 3: "none"}
+Gate = Literal["softmax", "sigmoid", "none"]
+
+_GATES: dict[int, Gate] = {1: "softmax", 2: "sigmoid", 3: "none"}
 
 
-def routing(layer: Layer, gate: Literal["softmax", "sigmoid", "none"] | None = None, **options: Any) -> Routing:
+def routing(layer: Layer, gate: Gate | None = None, **options: Any) -> Routing:
     """How this layer chooses experts, from the metadata; options override fields of `Routing`.
 
     gate None: what expert_gating_func says, softmax where it says nothing.
@@ -131,6 +133,31 @@ def slot_sum(layer: Layer, x: Value, k: int) -> Value:
 def expert_width(layer: Layer) -> int:
     """Columns between an expert's matrices: expert_feed_forward_length, else feed_forward_length."""
     return layer.h.keys.per_layer("expert_feed_forward_length", layer.h.n_layer)[layer.il] or layer.n_ff
+
+
+def dense_or_experts(
+    layer: Layer,
+    x: Value,
+    *,
+    gate: Gate | None = None,
+    normalise: bool | None = None,
+    n_ff: int | None = None,
+    shared: int | None = None,
+    **options: Any,
+) -> Value:
+    """A gated network; in layers with a router experts, and next to them a shared one where the file has it.
+
+    gate None: what the metadata says, see `routing`; normalise None: what expert_weights_norm says. n_ff and shared:
+    widths of an expert and of the shared one, from the metadata by default. options: those of `experts`.
+    """
+    if not layer.w.has("ffn_gate_inp.weight"):
+        return gated_ffn(layer, x)
+    if normalise is None:
+        normalise = layer.h.keys.flag("expert_weights_norm", False)
+    out = experts(layer, x, routing(layer, gate, normalise=normalise), n_ff=n_ff, **options)
+    if layer.w.has("ffn_up_shexp.weight"):
+        out = layer.g.add(out, shared_expert(layer, x, n_ff=shared))
+    return out
 
 
 def shared_expert(layer: Layer, x: Value, act: Unary = "silu", n_ff: int | None = None) -> Value:

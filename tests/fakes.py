@@ -147,7 +147,7 @@ class HonestCache:
         self.states[target] = self.states[source]
 
     def read_block(self, block: int) -> bytes:
-        return self.tokens[block].tobytes() + self.digests[block].tobytes()
+        return bytes(self.tokens[block].tobytes() + self.digests[block].tobytes())
 
     def write_block(self, block: int, content: bytes) -> None:
         half = len(content) // 2
@@ -155,7 +155,7 @@ class HonestCache:
         self.digests[block] = np.frombuffer(content[half:], np.uint64)
 
     def read_state(self, state: int) -> bytes:
-        return self.states[state].tobytes()
+        return bytes(self.states[state].tobytes())
 
     def write_state(self, state: int, content: bytes) -> None:
         self.states[state] = np.frombuffer(content, np.uint64)
@@ -232,7 +232,7 @@ class ScriptedModel(HistoryModel):
         self.vocab = vocab or ByteVocab(list(dict.fromkeys(p for p in cut if p not in CONTROLS + MARKERS)))
         self.lead = lead
         self._scripts = {key: self._ids(value) for key, value in scripts.items()}
-        self._base = -np.arange(self.vocab.n_vocab, dtype=np.float32) / 64
+        self._base = (-np.arange(self.vocab.n_vocab) / 64).astype(np.float32)
         super().__init__(self._spell, self.vocab.n_vocab, **options)  # type: ignore[arg-type]
 
     def _ids(self, script: str | Sequence[str | bytes]) -> list[int]:

@@ -155,9 +155,9 @@ class Engine:
 
     def running(self) -> list[Running]:
         """The requests that are not finished, oldest first."""
-        loop, now = self._worker.loop, time.monotonic()
+        now = time.monotonic()
         found: dict[int, list[Sequence]] = {}
-        for sequence in [*loop.running, *loop.waiting] if loop else []:
+        for sequence in self._worker.sequences():
             found.setdefault(id(sequence.handle), []).append(sequence)
         return [
             Running(
@@ -183,8 +183,7 @@ class Engine:
         return sum(thought.end() for thought in thoughts)
 
     def _find(self, id: str) -> list[Sequence]:
-        loop = self._worker.loop
-        return [s for s in [*loop.running, *loop.waiting] if s.request.id == id] if loop else []
+        return [sequence for sequence in self._worker.sequences() if sequence.request.id == id]
 
     def slots(self) -> list[SlotInfo]:
         """A picture of every slot; empty while loading."""

@@ -159,7 +159,7 @@ class Loop:
         """Take what other sequences have read of the same prompt in the meantime."""
         assert sequence.chain is not None
         found = self.memory.join(sequence.chain, sequence.tokens, sequence.reusable)
-        if not sequence.prompt_done and (sequence.request.id_slot < 0 or sequence.leader is not None):
+        if not sequence.prompt_done and not sequence.came_back:
             sequence.cache_n += found
 
     def _most(self, sequence: Sequence) -> int:
@@ -177,6 +177,7 @@ class Loop:
             return False
         self.metrics.n_preempted += 1
         self._vacate(youngest)
+        youngest.came_back = True
         self.waiting.append(youngest)
         self.waiting.sort(key=lambda s: s.arrival)
         return True

@@ -32,6 +32,7 @@ class Sequence:
         "admitted",
         "arrival",
         "cache_n",
+        "came_back",
         "chain",
         "first_token",
         "handle",
@@ -59,6 +60,7 @@ class Sequence:
         self.cache_n = 0
         self.admitted = self.prompt_done = self.first_token = 0.0
         self.truncated = False
+        self.came_back = False  # it had to give up its blocks once, and reads again what it had read
         self.scores: list[Logprobs | None] | None = None if request.prompt_logprobs is None or index else [None]
 
     @property
@@ -108,7 +110,7 @@ class Sequence:
         """Of the next `n` pending tokens, how many last ones' logits are needed."""
         chain = self.chain
         if self.scores is not None and chain is not None and len(self.scores) < self.n_prompt:
-            return min(n, chain.length + n - (len(self.scores) - 1))
+            return max(0, min(n, chain.length + n - (len(self.scores) - 1)))
         return int(n == self.pending)
 
     def score(self, logits: NDArray[np.float32]) -> None:

@@ -108,6 +108,12 @@ class Worker:
         """Choices that are running or waiting."""
         return self._submitted - self.metrics.n_closed
 
+    def sequences(self) -> list[Sequence]:
+        """The choices that are running or waiting, oldest first."""
+        with self._wake:
+            new = [sequence for sequences in self._inbox for sequence in sequences]
+        return [*self.loop.running, *self.loop.waiting, *new] if self.loop else []
+
     def call(self, work: Callable[[Loop], T]) -> "Future[T]":
         """Have the thread do `work` between two steps."""
         future: Future[T] = Future()

@@ -1,0 +1,69 @@
+"""How much prompt a step reads beside running streams, and who comes first."""
+
+from llama.engine.pace import LONGEST, Pace
+from llama.engine.request import Request
+from tests.engine.drive import GREEDY, Driver
+from tests.fakes import HashModel
+
+
+def test_without_streams_the_whole_batch_is_read() -> None:
+    assert Pace(512).budget(0) == 512
+
+
+def test_beside_streams_a_step_stays_under_four_times_its_usual_length() -> None:
+    pace = Pace(2048)
+    speak, read = 0.007, 0.0008
+    pace.measured(1, 0, speak)
+    for _ in range(50):
+        n = pace.budget(1)
+        seconds = speak + n * read
+        assert n >= 16
+        assert n == 32 or seconds <= max(4 * speak, speak + 16 * read)
+        pace.measured(1, n, seconds)
+
+
+def test_the_budget_follows_when_reading_gets_dearer() -> None:
+    pace = Pace(2048)
+    pace.measured(0, 512, 0.2)
+    pace.measured(1, 0, 0.007)
+    cheap = pace.budget(1)
+    for _ in range(20):
+        pace.measured(1, pace.budget(1), 0.007 + pace.budget(1) * 0.002)
+    assert pace.budget(1) < cheap
+
+
+def test_no_step_lasts_long_even_without_streams() -> None:
+    pace = Pace(2048)
+    pace.measured(0, 2048, 40.0)
+    assert pace.budget(0) * 40 / 2048 <= LONGEST
+
+
+def test_a_long_prompt_does_not_stop_a_running_stream() -> None:
+    driver = Driver(HashModel(n_ctx_train=4096), n_ctx=4096, n_cells=8192, n_batch=512)
+    stream = driver.submit(Request(prompt=(1, 2, 3), sampling=GREEDY, n_predict=200))
+    for _ in range(10):
+        driver.loop.step()
+    driver.submit(Request(prompt=tuple(i % 7 for i in range(2000)), sampling=GREEDY, n_predict=1))
+    while driver.loop.running:
+        before = stream._events.qsize()
+        driver.loop.step()
+        if stream in [s.handle for s in driver.loop.running]:
+            assert stream._events.qsize() == before + 1
+
+
+def test_prompts_are_read_first_come_first_served() -> None:
+    driver = Driver(HashModel(), n_ctx=256, n_cells=1024, n_batch=16)
+    for start in (0, 100):
+        driver.submit(Request(prompt=tuple(range(start, start + 60)), sampling=GREEDY, n_predict=1))
+    driver.loop.step()
+    first, second = driver.loop.running
+    assert (first.pending, second.pending) == (44, 60)
+
+
+def test_the_same_prompt_at_the_same_time_is_read_once() -> None:
+    model = HashModel()
+    driver = Driver(model, n_slots=4, n_ctx=256, n_cells=1024, n_batch=64)
+    for _ in range(4):
+        driver.submit(Request(prompt=tuple(range(200)), sampling=GREEDY, n_predict=1))
+    driver.run()
+    assert model.evaluated < 200 + 4 * 20

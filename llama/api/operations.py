@@ -1,0 +1,31 @@
+"""Endpoints about the server itself: health, requests that run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from llama.api.service import Service
+from llama.errors import Unavailable
+
+LONGEST_STEP = 120.0  # seconds without a sign of life from a busy engine that count as hung
+
+Body = Mapping[str, Any]
+Query = Mapping[str, str]
+
+
+def health(service: Service, body: Body, query: Query) -> dict[str, Any]:
+    """Whether requests are served. Raises Unavailable if the engine hangs."""
+    age = service.engine.pulse_age()
+    if age > LONGEST_STEP:
+        raise Unavailable(f"the engine has shown no sign of life for {age:.0f} s")
+    return {"status": "ok"}
+
+
+def list_requests(service: Service, body: Body, query: Query) -> dict[str, Any]:
+    """The requests that run or wait."""
+    return {"object": "list", "data": service.running()}
+
+
+def cancel_request(service: Service, body: Body, query: Query) -> dict[str, Any]:
+    """End the requests with the id in the path. Raises NotFound."""
+    service.cancel(str(body["id"]))
+    return {"id": body["id"], "object": "request", "cancelled": True}

@@ -1,0 +1,121 @@
+"""What a loaded model consists of, seen from the API: engine's share, templates, trie, defaults, description."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from llama.api.defaults import native_defaults, openai_defaults
+from llama.api.model_source import find_model
+from llama.api.overrides import metadata_overrides
+from llama.api.parse import Defaults
+from llama.chat import Templates, load_templates
+from llama.engine.model import Loaded
+from llama.grammar import TokenTrie
+from llama.modelfile import ModelFile
+from llama.models import load_model
+from llama.sampling import SamplingVocab
+from llama.settings import Settings
+from llama.tokenizer import Vocab, load_vocab
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What there is to say about a model file."""
+
+    path: str = ""
+    architecture: str = ""
+    n_params: int = 0
+    size: int = 0
+    file_type: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A model that is ready to serve."""
+
+    loaded: Loaded
+    templates: Templates
+    native: Defaults
+    openai: Defaults
+    description: Description = Description()
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def vocab(self) -> Vocab:
+        """The vocabulary."""
+        return self.loaded.vocab
+
+    @property
+    def model(self) -> Any:
+        """The model."""
+        return self.loaded.model
+
+    @cached_property
+    def trie(self) -> TokenTrie:
+        """The vocabulary as grammars see it."""
+        vocab = self.vocab
+        texts = {vocab.text(token): token for token in range(vocab.n_vocab)}
+        padding = self.model.n_vocab - vocab.n_vocab  # some models have more logits than tokens
+        pieces = [*vocab.pieces, *[b""] * max(0, padding)]
+        return TokenTrie(pieces, vocab.eog, texts)
+
+
+def parts_of(
+    settings: Settings,
+    loaded: Loaded,
+    metadata: Mapping[str, object] | None = None,
+    description: Description | None = None,
+) -> Parts:
+    """The parts of a model that is loaded already."""
+    metadata = metadata or {}
+    return Parts(
+        loaded=loaded,
+        templates=load_templates(settings, metadata, loaded.vocab),
+        native=native_defaults(settings, metadata),
+        openai=openai_defaults(settings, metadata),
+        description=description or Description(),
+        metadata=metadata,
+    )
+
+
+def load_parts(settings: Settings) -> Parts:
+    """Open and load the model that `settings` name. Raises ModelFileError, DownloadError, SettingsError."""
+    path = find_model(settings)
+    log.info("loading %s", path)
+    with ModelFile.open(path) as file:
+        vocab = load_vocab(file.metadata)
+        model = load_model(
+            file,
+            n_ctx=settings.ctx_size,
+            kernels=settings.kernels,
+            n_threads=max(0, settings.threads),
+            type_k=settings.cache_type_k,
+            type_v=settings.cache_type_v,
+            overrides=metadata_overrides(settings, file.architecture),
+        )
+        loaded = Loaded(model, vocab, sampling_vocab(vocab, model.n_vocab))
+        description = Description(
+            path=str(path),
+            architecture=file.architecture,
+            n_params=file.n_params,
+            size=file.size,
+            file_type=file.file_type,
+            name=str(file.metadata.get("general.name", "")),
+        )
+        return parts_of(settings, loaded, dict(file.metadata), description)
+
+
+def sampling_vocab(vocab: Vocab, n_vocab: int) -> SamplingVocab:
+    """The vocabulary as samplers see it."""
+    return SamplingVocab(
+        n_vocab=n_vocab,
+        eog=vocab.eog,
+        pieces=[vocab.piece(token) for token in range(vocab.n_vocab)],
+        encode=lambda text: vocab.encode(text, add_special=False, parse_special=False),
+        end=vocab.eot if vocab.eot is not None else vocab.eos,
+    )

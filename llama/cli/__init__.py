@@ -1,0 +1,1 @@
+"""This package turns a command line into a running server."""

@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from llama.errors import GrammarError
 from llama.grammar.automaton import TOKEN
 from llama.grammar.closure import DEAD
@@ -62,7 +60,7 @@ class Matcher:
             return space.after(whole + space.heads(by_text)) if whole else by_text
 
     def _new_mask(self, space: Space, state: int) -> Mask:
-        mask = np.zeros(self.trie.n_vocab, np.bool_)
+        mask = space.allow(state, self.trie.tree)[self.trie.node_of]
         for node, _ in self._token_heads(space, state):
             wanted = self._wanted(node)
             if wanted >= 0:
@@ -71,7 +69,6 @@ class Matcher:
                 mask[: -1 - wanted] = True
                 mask[-wanted:] = True
         mask[self.trie.end_tokens] = space.may_end(state)
-        space.allow(state, self.trie.nodes, mask)
         mask.flags.writeable = False
         return mask
 

@@ -26,7 +26,7 @@ from llama.grammar.closure import (
     visit,
 )
 from llama.grammar.program import Network, Program
-from llama.grammar.tree import TrieNodes
+from llama.grammar.tree import TreeNodes
 from llama.grammar.walk import allow, read
 
 LARGEST_SCRATCH = 1 << 20
@@ -129,14 +129,16 @@ class Space:
 
         return self._retry(reach)
 
-    def allow(self, state: int, nodes: TrieNodes, mask: NDArray[np.bool_]) -> None:
-        """Set `mask` for every token whose text can be read in `state`."""
-        at, end = 0, len(nodes.byte)
+    def allow(self, state: int, tree: TreeNodes) -> NDArray[np.bool_]:
+        """Which nodes of the tree can be read in `state`, (N + 1,): the last one stands for tokens without text."""
+        alive = np.zeros(len(tree.byte) + 1, np.bool_)
+        at, end = 0, len(tree.byte)
         while at < end:
             self._scratch.path[0] = state
-            at, why = allow(self.network, self._arena, self._scratch, nodes, at, end, mask)
+            at, why = allow(self.network, self._arena, self._scratch, tree, at, end, alive)
             if why < 0:
                 self._grow(why)
+        return alive
 
     def _retry(self, ask: Callable[[Network, Arena, Scratch], int]) -> int:
         while True:

@@ -36,8 +36,8 @@ class TokenTrie:
         self.texts = texts or {}
         self.n_vocab = len(self.pieces)
         self.end_tokens = np.array(sorted(eog), np.int64)
-        self.nodes = build_tree(self.pieces, eog)
-        self.longest = int(self.nodes.depth.max(initial=0))
+        self.tree, self.node_of = build_tree(self.pieces, eog)
+        self.longest = int(self.tree.depth.max(initial=0))
         self._names: dict[int, str] | None = None
         self._matchers: OrderedDict[Program, Matcher] = OrderedDict()
         self._lock = threading.Lock()

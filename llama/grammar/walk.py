@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from llama.grammar.closure import DEAD, Arena, Scratch, step
 from llama.grammar.compiled import compiled
 from llama.grammar.program import Network
-from llama.grammar.tree import TrieNodes
+from llama.grammar.tree import TreeNodes
 
 
 @compiled
@@ -21,17 +21,17 @@ def read(net: Network, arena: Arena, scratch: Scratch, state: int, text: NDArray
 
 @compiled
 def allow(
-    net: Network, arena: Arena, scratch: Scratch, trie: TrieNodes, begin: int, end: int, mask: NDArray[np.bool_]
+    net: Network, arena: Arena, scratch: Scratch, tree: TreeNodes, begin: int, end: int, alive: NDArray[np.bool_]
 ) -> tuple[int, int]:
-    """Set `mask` for every token of the trie's nodes `begin` .. `end` that can be read.
+    """Set `alive` for each of the tree's nodes `begin` .. `end` whose bytes can be read.
 
     scratch.path[d] is the state at depth d. Returns where it stopped, and why: 0, or NO_ROOM, NO_SCRATCH.
     """
     at = begin
     path = scratch.path
     while at < end:
-        depth = trie.depth[at]
-        byte_class = net.class_of[trie.byte[at]]
+        depth = tree.depth[at]
+        byte_class = net.class_of[tree.byte[at]]
         state = path[depth - 1]
         following = int(arena.following[state, byte_class])
         if following < 0:
@@ -39,10 +39,9 @@ def allow(
             if following < 0:
                 return at, following
         if following == DEAD:
-            at = int(trie.skip[at])
+            at = int(tree.skip[at])
             continue
         path[depth] = following
-        for token in range(trie.first_token[at], trie.first_token[at + 1]):
-            mask[trie.token[token]] = True
+        alive[at] = True
         at += 1
     return end, 0

@@ -1,5 +1,6 @@
 """One layer while its graph is being built: the graph, the model's numbers and this layer's tensors together."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from llama.errors import ModelFileError
@@ -11,12 +12,13 @@ from llama.models.weights import Weights
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Layer `il` of a model. `w` holds the tensors under `blk.il.`."""
+    """Layer `il` of a model. `w` holds the tensors under `blk.il.`; `is_last`: no further layer reads the result."""
 
     g: Graph
     h: HParams
     w: Weights
     il: int
+    is_last: bool
 
     @property
     def n_head(self) -> int:
@@ -32,11 +34,6 @@ class Layer:
     def n_ff(self) -> int:
         """Columns between the two matrices of the feed-forward network."""
         return self.h.n_ffs[self.il]
-
-    @property
-    def is_last(self) -> bool:
-        """Whether no further layer reads the result."""
-        return self.il == self.h.n_layer - 1
 
     def wanted(self, *values: Value) -> tuple[Value, ...]:
         """The values; in the last layer only the rows whose result is wanted."""
@@ -64,14 +61,23 @@ class Layer:
 
     def norm_if(self, x: Value, name: str) -> Value:
         """x normed if the file has the norm, else x."""
-        return self.norm(x, name) if self.w.has(f"{name}.weight") else x
+        return self.norm(x, name) if self.w.has(f"{name}.weight") or self.w.has(name) else x
+
+
+def layers(g: Graph, h: HParams, w: Weights, repeats: int = 1) -> Iterator[Layer]:
+    """Every layer in turn; `repeats` times over, each time with a cache of its own."""
+    for turn in range(repeats):
+        for il in range(h.n_layer):
+            last = il == h.n_layer - 1 and turn == repeats - 1
+            yield Layer(g, h, w.under(f"blk.{il}."), il, last)
 
 
 def weighted_norm(
     g: Graph, h: HParams, w: Weights, x: Value, name: str, *, size: int | None = None, kind: str | None = None
 ) -> Value:
     """x normed as the model norms, or as `kind` says. The weight has `size` elements, or as many as x has columns."""
-    weight, bias = w.need(f"{name}.weight"), w.get(f"{name}.bias")
+    full = name if w.has(name) else f"{name}.weight"  # some files leave out the ".weight" of a norm
+    weight, bias = w.need(full), w.get(f"{name}.bias")
     for tensor in (weight, bias):
         if tensor is not None and _elements(tensor) not in (size or x.width, x.width):
             raise ModelFileError(f"tensor {tensor.name}: expected {size or x.width} elements, got {tensor.shape}")

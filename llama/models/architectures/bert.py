@@ -6,7 +6,7 @@ from llama.kernels.graph import Graph, Value
 from llama.models.blocks import Mixer, embed, experts, feed_forward, grouped_attention, plain_ffn, routing
 from llama.models.blocks.attention import alibi_slopes
 from llama.models.hparams import HParams
-from llama.models.layer import Layer, weighted_norm
+from llama.models.layer import Layer, layers, weighted_norm
 from llama.models.registry import architecture
 from llama.models.rope import HALVES, make_rope
 from llama.models.weights import Weights
@@ -43,8 +43,7 @@ def jina_bert_v2(g: Graph, h: HParams, w: Weights) -> None:
 def encoder(g: Graph, h: HParams, w: Weights, attention: Mixer, ffn: Mixer) -> None:
     """x = norm(x + attention(x)); x = norm(x + ffn(x)). There are no logits."""
     x = weighted_norm(g, h, w, embed(g, h, w), "token_embd_norm")
-    for il in range(h.n_layer):
-        layer = Layer(g, h, w.under(f"blk.{il}."), il)
+    for layer in layers(g, h, w):
         out, x = layer.wanted(attention(layer, x), x)
         attended = layer.norm(g.add(out, x), "attn_output_norm")
         if layer.w.has("attn_norm_2.weight"):

@@ -13,13 +13,15 @@ from llama.models.rope import NEIGHBOURS, make_rope, scaling
 from llama.models.weights import Weights
 
 
-@architecture("deepseek2")
+@architecture("deepseek2", "mistral4")
 def deepseek2(g: Graph, h: HParams, w: Weights) -> None:
     """Scores are scaled by mscale^2 / sqrt(head); with a log multiplier cosine and sine keep magnitude 1."""
     head = h.keys.integer("attention.key_length_mla", 0) or h.head_k
     head_v = h.keys.integer("attention.value_length_mla", 0) or h.head_v
     log_multiplier = h.keys.number("rope.scaling.yarn_log_multiplier", 0.0) / 0.1
-    plain = partial(make_rope, h, w, NEIGHBOURS, factors=False, log_multiplier=log_multiplier, unit=True)
+    plain = partial(
+        make_rope, h, w, NEIGHBOURS, factors=False, log_multiplier=log_multiplier, unit=h.architecture == "deepseek2"
+    )
     rope = plain(head=head, last=True)
     kind, factor = scaling(h.keys)
     stretched = math.log(factor)

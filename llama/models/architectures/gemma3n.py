@@ -8,7 +8,7 @@ from llama.models.blocks import attend_kv, embed, gated_ffn, logits, qkv
 from llama.models.blocks.attention import head_norm
 from llama.models.blocks.per_layer import gated_piece, layer_inputs
 from llama.models.hparams import HParams
-from llama.models.layer import Layer, plain_norm
+from llama.models.layer import Layer, layers, plain_norm
 from llama.models.registry import architecture
 from llama.models.rope import HALVES, make_rope
 from llama.models.weights import Weights
@@ -31,8 +31,8 @@ def gemma3n(g: Graph, h: HParams, w: Weights) -> None:
     pieces = layer_inputs(g, h, w, x, PIECE)
     streams = [x, *_matched(g, h, w, "altup_proj.weight", [x] * (STREAMS - 1), x)]
     caches: list[int] = []
-    for il in range(h.n_layer):
-        layer = Layer(g, h, w.under(f"blk.{il}."), il)
+    for layer in layers(g, h, w):
+        il = layer.il
         predicted = _predict(layer, streams)
         out = _layer(layer, predicted[0], near if sizes[il] else full, sizes[il], caches)
         first, *rest = _correct(layer, predicted, out)

@@ -8,7 +8,7 @@ from llama.models.blocks import attend_kv, embed, experts, gated_ffn, logits, ro
 from llama.models.blocks.attention import head_norm
 from llama.models.blocks.per_layer import gated_piece, layer_inputs
 from llama.models.hparams import HParams
-from llama.models.layer import Layer, plain_norm
+from llama.models.layer import Layer, layers, plain_norm
 from llama.models.registry import architecture
 from llama.models.rope import HALVES, make_rope
 from llama.models.weights import Weights
@@ -35,8 +35,8 @@ def gemma4(g: Graph, h: HParams, w: Weights) -> None:
     x = embed(g, h, w, h.n_embd**0.5)
     pieces = layer_inputs(g, h, w, x, width) if width else []
     caches: list[int] = []
-    for il in range(h.n_layer):
-        layer = Layer(g, h, w.under(f"blk.{il}."), il)
+    for layer in layers(g, h, w):
+        il = layer.il
         rope = near if sizes[il] else full
         attended = attention(layer, layer.norm(x, "attn_norm"), rope, sizes[il], caches)
         x = g.add(layer.norm(attended, "post_attention_norm"), x)

@@ -7,7 +7,7 @@ from llama.models.blocks import decoder, experts, grouped_attention, routing, se
 from llama.models.hparams import HParams
 from llama.models.layer import Layer
 from llama.models.registry import architecture
-from llama.models.rope import HALVES, make_rope
+from llama.models.rope import HALVES, Sections, make_rope
 from llama.models.weights import Weights
 
 
@@ -25,10 +25,11 @@ def shared_and_chosen(layer: Layer, x: Value) -> Value:
     return layer.g.add(chosen, shared_expert(layer, x, n_ff=width))
 
 
-@architecture("qwen3moe")
+@architecture("qwen3moe", "qwen3vlmoe")
 def qwen3moe(g: Graph, h: HParams, w: Weights) -> None:
-    """As Qwen 3, with experts."""
-    attention = partial(grouped_attention, rope=make_rope(h, w, HALVES))
+    """As Qwen 3, with experts; the vision model on text."""
+    sections: Sections = "interleaved" if h.architecture == "qwen3vlmoe" else ""
+    attention = partial(grouped_attention, rope=make_rope(h, w, HALVES, sections=sections))
     decoder(g, h, w, sequential_block(attention, renormalised_experts))
 
 

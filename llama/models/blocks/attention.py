@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from llama.kernels.graph import Attention, Rope, Value
+from llama.kernels.graph import Attention, Rope, Unary, Value
 from llama.kernels.tensor import Tensor
 from llama.models.layer import Layer
 
@@ -43,18 +43,23 @@ def grouped_attention(
     norm_after_rope: bool = False,
     qk_norm: str | None = None,
     clamp: float = 0.0,
+    gate: Unary | None = None,
     **options: Any,
 ) -> Value:
     """Attention of x over the cache, with the projections before and after it.
 
     rope None: no positions. qk_norm: kind of the norm of queries and keys, the model's own by default.
-    clamp: limit of queries, keys and values, if above 0. options: those of `attend`.
+    clamp: limit of queries, keys and values, if above 0. gate: f of what attn_gate makes of x multiplies the result,
+    each column or each head by its own. options: those of `attend`.
     """
     q, k, v = qkv(layer, x)
     if clamp > 0:
         q, k, v = (layer.g.clamp(part, -clamp, clamp) for part in (q, k, v))
     q, k = turned(layer, q, k, rope, norm_after_rope, qk_norm)
     mixed = attend(layer, q, k, v, **options)
+    if gate is not None:
+        opened = layer.linear(x, "attn_gate", layer.w.need("attn_gate.weight").shape[0])
+        mixed = layer.g.mul(mixed, layer.g.unary(opened, gate))
     return layer.linear(mixed, "attn_output", layer.h.n_embd)
 
 

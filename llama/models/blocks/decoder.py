@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from llama.kernels.graph import Graph, Value
 from llama.models.hparams import HParams
-from llama.models.layer import Layer, plain_norm, scaled_linear, weighted_norm
+from llama.models.layer import Layer, layers, plain_norm, scaled_linear, weighted_norm
 from llama.models.weights import Weights
 
 #: Part of a layer: what it adds to the stream, computed from the normed stream.
@@ -82,8 +82,8 @@ def decoder(
     x = embed(g, h, w, embedding_scale)
     if w.has("token_embd_norm.weight") and output_norm != "token_embd_norm":
         x = weighted_norm(g, h, w, x, "token_embd_norm")
-    for il in range(h.n_layer):
-        x = block(Layer(g, h, w.under(f"blk.{il}."), il), x)
+    for layer in layers(g, h, w):
+        x = block(layer, x)
     logits(g, h, w, x, scale=logit_scale, softcap=softcap, output_norm=output_norm)
 
 

@@ -67,11 +67,13 @@ def experts(
     router_input: Value | None = None,
     router_logits: Value | None = None,
     weights_first: bool = False,
+    n_out: int | None = None,
 ) -> Value:
     """The weighted sum of the chosen experts' outputs.
 
     combine: in place of act(gate) * up. router_input: what the router looks at, x by default; router_logits: its
-    result, computed outside. weights_first: the weights multiply the experts' input (llama4).
+    result, computed outside. weights_first: the weights multiply the experts' input (llama4). n_out: columns of the
+    result, those of the stream by default; x has as many.
     """
     g, h, w = layer.g, layer.h, layer.w
     n_ff = n_ff or expert_width(layer)
@@ -81,19 +83,21 @@ def experts(
     if weights_first:
         copies = g.gather(x, np.tile(np.arange(x.width, dtype=np.int32), route.n_used))
         x = g.mul(copies, g.columns(chosen, route.n_used, route.n_used))
-    hidden = _hidden(layer, x, chosen, n_ff, act, combine)
-    down = w.stacked("ffn_down", h.n_expert, h.n_embd if route is not None else None, n_ff)
-    out = g.expert_linear(hidden, down, chosen, w.get("ffn_down_exps.bias", h.n_expert, h.n_embd))
+    n_out = n_out or h.n_embd
+    hidden = _hidden(layer, x, chosen, n_out, n_ff, act, combine)
+    down = w.stacked("ffn_down", h.n_expert, n_out, n_ff)
+    out = g.expert_linear(hidden, down, chosen, w.get("ffn_down_exps.bias", h.n_expert, n_out))
     out = times_expert_scale(layer, out, chosen, "ffn_down_exps")
     if weights_first:
         return slot_sum(layer, out, route.n_used)
     return g.expert_sum(out, chosen)
 
 
-def _hidden(layer: Layer, x: Value, chosen: Value, n_ff: int, act: Unary, combine: Combine | None) -> Value:
+def _hidden(
+    layer: Layer, x: Value, chosen: Value, columns: int, n_ff: int, act: Unary, combine: Combine | None
+) -> Value:
     """What the experts' last matrices read.   ->   (T, K * n_ff)"""
     g, w, n, k = layer.g, layer.w, layer.h.n_expert, chosen.width // 2
-    columns = x.width if x.width == layer.h.n_embd else x.width // k
 
     def through(name: str, size: int) -> Value:
         matrix = w.stacked(name, n, size, columns)

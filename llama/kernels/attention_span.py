@@ -1,0 +1,232 @@
+"""One span of attention, that is SPAN positions for the rows of a piece: scores, softmax, weighted values, and merging.
+
+A row's state is its maximum, its sum, then (64 bytes on) its weighted values, all float32.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from llama.kernels.attention_tiles import POSITIONS, CacheType, score_tile, value_tile
+from llama.kernels.cache_store import block_address
+from llama.kernels.context import POSITIONS as FIRST_POSITIONS
+from llama.kernels.context import ROW_POSITIONS, STARTS, get
+from llama.kernels.vectors import (
+    all16,
+    bits_to_float,
+    exp1,
+    exp16,
+    float_at,
+    fma16,
+    int32_at,
+    int_at,
+    load16,
+    max16,
+    put_float,
+    store16,
+    sum16,
+    tanh16,
+    top16,
+)
+
+SPAN = 256
+LOWEST = np.float32(-np.inf)
+# Arguments of the attention row, after the three that every row has
+Q, QSTRIDE, OUT, OSTRIDE, CACHE, BLOCK_BYTES, VALUES, HEADS, KV_HEADS, HEAD_K, HEAD_V = range(24, 112, 8)
+SCALE, SOFTCAP, WINDOW, SYMMETRIC, CHUNK, CAUSAL, SLOPES, SINKS = range(112, 176, 8)
+
+
+@njit
+def span_of(args: int, position: int, end: int) -> tuple[int, int]:
+    """Positions first .. last that `position` looks at, in a sequence that now has `end` of them."""
+    window, chunk = int_at(args + WINDOW), int_at(args + CHUNK)
+    first, last = 0, position + 1 if int_at(args + CAUSAL) else end
+    if window > 0 and int_at(args + SYMMETRIC):
+        first, last = max(first, position - window // 2), min(last, position + window // 2 + 1)
+    elif window > 0:
+        first = max(first, position - window + 1)
+    if chunk > 0:
+        first, last = max(first, position // chunk * chunk), min(last, (position // chunk + 1) * chunk)
+    return first, last
+
+
+@njit
+def adjust(args: int, scores: int, n: int, head: int, distance: int) -> None:
+    """Softcap and ALiBi. `distance`: how far the first score's position lies behind the query."""
+    cap = bits_to_float(int_at(args + SOFTCAP))
+    if cap > 0:
+        inverse, caps = all16(np.float32(1.0) / cap), all16(cap)
+        for j in range(0, 4 * n, 64):
+            store16(scores + j, caps * tanh16(load16(scores + j) * inverse))
+    if int_at(args + SLOPES) != 0:
+        slope = float_at(int_at(args + SLOPES) + 4 * head)
+        for j in range(n):
+            put_float(scores + 4 * j, float_at(scores + 4 * j) - slope * np.float32(abs(distance - j)))
+
+
+@njit
+def softmax_span(scores: int, n: int, first: int, last: int, state: int) -> None:
+    """Scores first .. last of n become weights, the others 0; maximum and sum go to `state`. n: a multiple of 16."""
+    for j in range(min(first, n)):
+        put_float(scores + 4 * j, LOWEST)
+    for j in range(max(last, 0), n):
+        put_float(scores + 4 * j, LOWEST)
+    most = all16(LOWEST)
+    for j in range(0, 4 * n, 64):
+        most = max16(most, load16(scores + j))
+    top = top16(most)
+    put_float(state, top)
+    if top == LOWEST:
+        top = np.float32(0.0)
+    tops, total = all16(top), all16(np.float32(0.0))
+    for j in range(0, 4 * n, 64):
+        weights = exp16(load16(scores + j) - tops)
+        store16(scores + j, weights)
+        total = total + weights
+    put_float(state + 4, sum16(total))
+
+
+@njit
+def merge(state: int, more: int, columns: int) -> None:
+    """Add one span's state to a running one."""
+    old, new = float_at(state), float_at(more)
+    if new == LOWEST:
+        return
+    top = max(old, new)
+    keep, take = exp1(old - top), exp1(new - top)
+    put_float(state, top)
+    put_float(state + 4, float_at(state + 4) * keep + float_at(more + 4) * take)
+    keeps, takes = all16(keep), all16(take)
+    for j in range(64, 64 + 4 * columns, 64):
+        store16(state + j, fma16(load16(more + j), takes, load16(state + j) * keeps))
+
+
+@njit
+def reset(state: int, columns: int) -> None:
+    """The state before the first span."""
+    put_float(state, LOWEST)
+    put_float(state + 4, np.float32(0.0))
+    for j in range(64, 64 + 4 * columns, 64):
+        store16(state + j, all16(np.float32(0.0)))
+
+
+@njit
+def write_row(args: int, state: int, head: int, out: int) -> None:
+    """The attention result of a row from its final state."""
+    total = float_at(state + 4)
+    factor = np.float32(1.0)
+    if int_at(args + SINKS) != 0:
+        sink, old = float_at(int_at(args + SINKS) + 4 * head), float_at(state)
+        top = max(sink, old)
+        factor = exp1(old - top)
+        total = total * factor + exp1(sink - top)
+    factor = factor / total if total > 0 else np.float32(0.0)
+    for c in range(int_at(args + HEAD_V)):
+        put_float(out + 4 * c, float_at(state + 64 + 4 * c) * factor)
+
+
+@njit
+def sequence_end(context: int, sequence: int) -> int:
+    """How many positions a sequence has with this step's tokens."""
+    starts = get(context, STARTS) + 4 * sequence
+    return int32_at(get(context, FIRST_POSITIONS) + 4 * sequence) + int32_at(starts + 4) - int32_at(starts)
+
+
+def build_span(type_k: CacheType, type_v: CacheType) -> Callable[..., Any]:
+    """Compiled-code function: one span of one piece, scores to states."""
+    scores8, scores4, scores2, scores1 = (score_tile(type_k, n) for n in (8, 4, 2, 1))
+    wide8, wide4, wide2, wide1 = (value_tile(type_v, n, v) for n, v in ((8, 2), (4, 4), (2, 4), (1, 4)))
+    thin8, thin4, thin2, thin1 = (value_tile(type_v, n, 1) for n in (8, 4, 2, 1))
+    key_unit, value_unit, value_size = type_k.padded(1), type_v.padded(1), type_v.size
+    key_head, value_head = type_k.head_bytes(key_unit), type_v.head_bytes(value_unit)
+    quantised = type_v.name == "q8_0"
+
+    @njit
+    def score_block(q: int, qstride: int, rows: int, keys: int, steps: int, columns: int, out: int) -> None:
+        r = 0
+        while r < rows:
+            source, target = q + r * qstride, out + r * 4 * SPAN
+            if rows - r >= 8:
+                scores8(source, qstride, keys, steps, columns, target, 4 * SPAN)
+                r += 8
+            elif rows - r >= 4:
+                scores4(source, qstride, keys, steps, columns, target, 4 * SPAN)
+                r += 4
+            elif rows - r >= 2:
+                scores2(source, qstride, keys, steps, columns, target, 4 * SPAN)
+                r += 2
+            else:
+                scores1(source, qstride, keys, steps, columns, target, 4 * SPAN)
+                r += 1
+
+    @njit
+    def value_block(weights: int, rows: int, values: int, steps: int, padded: int, out: int, stride: int) -> None:
+        bytes_row, steps_row, w = padded * value_size, padded // 32 * 2, 4 * SPAN
+        for c in range(0, padded // 16):
+            r = 0
+            from_column = values + 16 * value_size * c
+            from_steps = steps + c // 2 * 2
+            while r < rows:
+                source, target = weights + r * w, out + r * stride + 64 * c
+                if rows - r >= 8:
+                    if c % 2 == 0 and padded // 16 - c >= 2:
+                        wide8(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                    elif c % 2 == 0:
+                        thin8(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                    r += 8
+                    continue
+                whole = c % 4 == 0 and padded // 16 - c >= 4
+                alone = c // 4 * 4 + 4 > padded // 16
+                if rows - r >= 4:
+                    if whole:
+                        wide4(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                    elif alone:
+                        thin4(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                    r += 4
+                elif rows - r >= 2:
+                    if whole:
+                        wide2(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                    elif alone:
+                        thin2(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                    r += 2
+                else:
+                    if whole:
+                        wide1(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                    elif alone:
+                        thin1(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                    r += 1
+
+    @njit
+    def span(
+        args: int, context: int, sequence: int, row: int, tokens: int, kv: int, start: int, end: int, q: int, scores: int,
+        states: int, state_bytes: int,
+    ) -> None:  # fmt: skip
+        """Positions start .. end, which lie in one span, of a piece: states of the rows are made anew."""
+        head_k, head_v = int_at(args + HEAD_K), int_at(args + HEAD_V)
+        kpad, vpad = -(-head_k // key_unit) * key_unit, -(-head_v // value_unit) * value_unit
+        group = int_at(args + HEADS) // int_at(args + KV_HEADS)
+        rows, first_block, last_block = tokens * group, start // POSITIONS, (end - 1) // POSITIONS
+        base, block_bytes = int_at(args + CACHE), int_at(args + BLOCK_BYTES)
+        kbytes, vbytes = kpad // key_unit * key_head, vpad // value_unit * value_head
+        for block in range(first_block, last_block + 1):
+            keys = block_address(context, sequence, block * POSITIONS, base, block_bytes) + kv * kbytes
+            target = scores + 4 * POSITIONS * (block - first_block)
+            score_block(q, 4 * head_k, rows, keys, keys + kpad * POSITIONS, head_k, target)
+        begin, n = first_block * POSITIONS, (last_block + 1 - first_block) * POSITIONS
+        length = sequence_end(context, sequence)
+        for r in range(rows):
+            position = int32_at(get(context, ROW_POSITIONS) + 4 * (row + r // group))
+            first, last = span_of(args, position, length)
+            state = states + r * state_bytes
+            reset(state, vpad)
+            adjust(args, scores + r * 4 * SPAN, n, kv * group + r % group, position - begin)
+            softmax_span(scores + r * 4 * SPAN, n, max(first, start) - begin, min(last, end) - begin, state)
+        for block in range(first_block, last_block + 1):
+            values = block_address(context, sequence, block * POSITIONS, base, block_bytes)
+            values += int_at(args + VALUES) + kv * vbytes
+            weights = scores + 4 * POSITIONS * (block - first_block)
+            value_block(weights, rows, values, values + vpad * POSITIONS, vpad, states + 64, state_bytes)
+
+    return span

@@ -1,0 +1,107 @@
+"""Matrix products with packed weights, and the quantising of activations that go into them.
+
+Work is cut into pieces of some row groups that threads claim; a piece goes through the tokens in runs that fit the
+cache, tile by tile: 8 tokens at a time, then 4, 2, 1.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+from llama.kernels.atomics import claim
+from llama.kernels.context import rows_of
+from llama.kernels.layout import BLOCK, GROUP, Layout
+from llama.kernels.tiles import SIDE, code_tile, float_tile, quantise_block
+from llama.kernels.vectors import int_at
+
+TILES = (8, 4, 2, 1)
+RUN = 128  # tokens that stay in the second-level cache while a piece's rows go over them
+
+
+def quantised_width(columns: int) -> int:
+    """Bytes of a quantised row of activations."""
+    padded = -(-columns // BLOCK) * BLOCK
+    return padded + padded // BLOCK * SIDE
+
+
+def build_tile_run(kernel_set: str, layout: Layout) -> Callable[..., Any]:
+    """Compiled-code function: 16 rows times any number of tokens."""
+    made = [float_tile(layout, n) if layout.is_float else code_tile(kernel_set, layout, n) for n in TILES]
+    eight, four, two, one = made
+
+    @njit
+    def tiles(
+        w: int, s: int, x: int, stride: int, steps: int, n: int, out: int, ostride: int, bias: int, res: int, rstride: int
+    ) -> None:
+        """steps: blocks of codes, or columns of floats."""
+        t = 0
+        while t < n:
+            xt, ot, rt = x + t * stride, out + t * ostride, res + t * rstride if res else 0
+            if n - t >= 8:
+                eight(w, s, xt, stride, steps, ot, ostride, bias, rt, rstride)
+                t += 8
+            elif n - t >= 4:
+                four(w, s, xt, stride, steps, ot, ostride, bias, rt, rstride)
+                t += 4
+            elif n - t >= 2:
+                two(w, s, xt, stride, steps, ot, ostride, bias, rt, rstride)
+                t += 2
+            else:
+                one(w, s, xt, stride, steps, ot, ostride, bias, rt, rstride)
+                t += 1
+
+    return tiles
+
+
+def build_linear(kernel_set: str, layout: Layout) -> Callable[..., None]:
+    """x @ w.T + bias + residual.
+
+    Arguments: rows kind, x, x stride, codes, scales, groups, steps, out, out stride, bias, residual, its stride,
+    groups a piece, code bytes a group, scale bytes a group.
+    """
+    tiles = build_tile_run(kernel_set, layout)
+
+    def linear(args: int, context: int, thread: int, threads: int) -> None:
+        n = rows_of(context, int_at(args + 24))
+        x, stride, codes, scales = int_at(args + 32), int_at(args + 40), int_at(args + 48), int_at(args + 56)
+        groups, steps, out, ostride = int_at(args + 64), int_at(args + 72), int_at(args + 80), int_at(args + 88)
+        bias, residual, rstride, piece = int_at(args + 96), int_at(args + 104), int_at(args + 112), int_at(args + 120)
+        code_bytes, scale_bytes = int_at(args + 128), int_at(args + 136)
+        while True:
+            first = claim(args) * piece
+            if first >= groups:
+                break
+            for start in range(0, n, RUN):
+                count = min(RUN, n - start)
+                for g in range(first, min(groups, first + piece)):
+                    tiles(
+                        codes + g * code_bytes,
+                        scales + g * scale_bytes,
+                        x + start * stride,
+                        stride,
+                        steps,
+                        count,
+                        out + start * ostride + g * 4 * GROUP,
+                        ostride,
+                        bias + g * 4 * GROUP if bias else 0,
+                        residual + start * rstride + g * 4 * GROUP if residual else 0,
+                        rstride,
+                    )
+
+    return linear
+
+
+def build_quantise() -> Callable[..., None]:
+    """Rows of floats -> quantised rows. Arguments: rows kind, x, x stride, blocks, out, out stride."""
+
+    def quantise(args: int, context: int, thread: int, threads: int) -> None:
+        n = rows_of(context, int_at(args + 24))
+        x, stride, blocks = int_at(args + 32), int_at(args + 40), int_at(args + 48)
+        out, ostride = int_at(args + 56), int_at(args + 64)
+        for t in range(n * thread // threads, n * (thread + 1) // threads):
+            codes = out + t * ostride
+            for b in range(blocks):
+                quantise_block(x + t * stride + 4 * BLOCK * b, codes + BLOCK * b, codes + BLOCK * blocks + SIDE * b)
+
+    return quantise

@@ -122,6 +122,11 @@ class Engine:
         loop = self._worker.loop
         return loop.limits if loop else self._limits
 
+    @property
+    def loaded(self) -> Loaded:
+        """What the loader made. Raises Unavailable while there is none."""
+        return self._worker.ready().loaded
+
     def pulse_age(self) -> float:
         """Seconds since the engine last showed that it is alive; 0 while it has nothing to do."""
         return self._worker.pulse_age()

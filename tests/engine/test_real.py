@@ -1,0 +1,47 @@
+"""The engine over a real file: the cache's blocks, the executor's and the vocabulary's fit together."""
+
+from pathlib import Path
+
+import pytest
+
+from llama.engine import Loaded
+from llama.engine.engine import Engine
+from llama.engine.request import Request
+from llama.modelfile import ModelFile
+from llama.models import load_model
+from llama.sampling import SamplingVocab
+from llama.tokenizer import load_vocab
+from tests.engine.drive import GREEDY, ask, fold
+
+PROMPTS = ["Once upon a time", "Once upon a time, there was a", "Lily and Tom", "Once upon a"]
+
+
+def load_file(path: Path, kernels: str) -> Loaded:
+    with ModelFile.open(path) as file:
+        vocab = load_vocab(file.metadata)
+        model = load_model(file, kernels=kernels)
+    pieces = [vocab.piece(id) for id in range(vocab.n_vocab)]
+    sampling = SamplingVocab(model.n_vocab, vocab.eog, pieces, lambda text: vocab.encode(text, add_special=False))
+    return Loaded(model, vocab, sampling)
+
+
+@pytest.mark.parametrize("kernels", ["numpy", "auto"])
+def test_stories_are_the_same_alone_and_together(shared: Path, kernels: str) -> None:
+    engine = Engine(
+        lambda: load_file(shared / "models" / "stories260K.gguf", kernels), n_slots=3, n_ctx=256, n_cells=300, n_batch=7
+    )
+    assert engine.wait_until_ready(60), engine.error
+    try:
+        vocab = engine.loaded.vocab
+        requests = [
+            Request(prompt=tuple(vocab.encode(text)), sampling=GREEDY, n_predict=60, cache_prompt=False)
+            for text in PROMPTS
+        ]
+        alone = [ask(engine, request) for request in requests]
+        assert alone[0].text.isascii()
+        assert len(set(alone[0].text.split())) > 10
+        handles = [engine.submit(Request(prompt=r.prompt, sampling=GREEDY, n_predict=60)) for r in requests * 2]
+        together = [fold(list(handle))[0] for handle in handles]
+        assert [answer.ids for answer in together] == [answer.ids for answer in alone] * 2
+    finally:
+        engine.stop()

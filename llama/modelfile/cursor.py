@@ -7,8 +7,8 @@ from llama.errors import ModelFileError
 
 MAX_NAME = 65535  # bytes of a metadata key, by the GGUF specification
 MAX_STRING = 1 << 24  # bytes; the longest string in a real file is a chat template of some 100 kB
-MAX_STRINGS = 1 << 22  # in one file; large vocabularies with their merges have 0.8 million
-MAX_TEXT = 1 << 27  # bytes of all strings together
+MAX_ITEMS = 1 << 22  # strings and arrays in one file; large vocabularies with their merges have 0.8 million
+MAX_BYTES = 1 << 27  # of all strings and arrays in one file
 
 U32 = struct.Struct("<I")
 U64 = struct.Struct("<Q")
@@ -29,8 +29,8 @@ class Cursor:
         self.name = name
         self.position = 0
         self.size = len(data)
-        self._strings_left = MAX_STRINGS
-        self._text_left = MAX_TEXT
+        self._items_left = MAX_ITEMS
+        self._bytes_left = MAX_BYTES
 
     def fail(self, problem: str) -> ModelFileError:
         """The error to raise about the current place."""
@@ -58,6 +58,13 @@ class Cursor:
         """The next unsigned 64-bit integer."""
         return int(self.scalar(U64, what))
 
+    def spend(self, items: int, n_bytes: int, what: str) -> None:
+        """Counts towards what one file may hold, so that no file, however large, takes much time or memory to read."""
+        self._items_left -= items
+        self._bytes_left -= n_bytes
+        if self._items_left < 0 or self._bytes_left < 0:
+            raise self.fail(f"{what}: more than {MAX_ITEMS} strings or {MAX_BYTES} bytes of metadata in one file")
+
     def count(self, what: str, item_bytes: int) -> int:
         """A count of items that take `item_bytes` or more each, so the rest of the file bounds it."""
         n = self.u64(what)
@@ -79,11 +86,10 @@ class Cursor:
 
     def strings(self, n: int, what: str) -> list[str]:
         """The next `n` strings. Written as one loop: a vocabulary has a quarter of a million."""
-        self._strings_left -= n
-        if self._strings_left < 0:
-            raise self.fail(f"{what}: more than {MAX_STRINGS} strings in one file")
+        self.spend(n, 0, what)
         data, position, size, length_of = self.data, self.position, self.size, U64.unpack
         start, texts = position, []
+        enough = start + self._bytes_left
         for _ in range(n):
             begin = position + 8
             if begin > size:
@@ -92,9 +98,9 @@ class Cursor:
             position = begin + length
             if position > size or length > MAX_STRING:
                 raise self.fail(f"{what} has a string of {length} bytes, more than there can be")
+            if position > enough:
+                break
             texts.append(data[begin:position].decode("utf-8", "replace"))
         self.position = position
-        self._text_left -= position - start
-        if self._text_left < 0:
-            raise self.fail(f"{what}: more than {MAX_TEXT} bytes of strings in one file")
+        self.spend(0, position - start, what)
         return texts

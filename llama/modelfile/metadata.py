@@ -37,8 +37,6 @@ ARRAY_DTYPES: dict[int, np.dtype[Any]] = {
 }
 BOOL = 7
 MAX_DEPTH = 4  # of arrays in arrays
-MAX_NESTED = 1 << 16  # arrays in one array
-MAX_NUMBERS = 1 << 26  # bytes of one array of numbers
 ARRAY_HEADER = 12  # bytes of an array's element type and count
 SMALLEST_ENTRY = 8 + 4 + 1  # bytes of a key's length, a value type and a one-byte value
 
@@ -77,16 +75,16 @@ def _array(cursor: Cursor, what: str, depth: int) -> object:
 
 def _nested(cursor: Cursor, what: str, depth: int) -> list[object]:
     n = cursor.count(f"the length of {what}", ARRAY_HEADER)
-    if depth == MAX_DEPTH or n > MAX_NESTED:
-        raise cursor.fail(f"{what} nests arrays deeper than {MAX_DEPTH}, or more than {MAX_NESTED} of them")
+    if depth == MAX_DEPTH:
+        raise cursor.fail(f"{what} nests arrays deeper than {MAX_DEPTH}")
+    cursor.spend(n, 0, what)
     return [_array(cursor, what, depth + 1) for _ in range(n)]
 
 
 def _numbers(cursor: Cursor, kind: int, what: str) -> object:
     dtype = ARRAY_DTYPES[kind]
     n = cursor.count(f"the length of {what}", dtype.itemsize)
-    if n * dtype.itemsize > MAX_NUMBERS:
-        raise cursor.fail(f"{what} has {n} numbers, more than there can be")
+    cursor.spend(0, n * dtype.itemsize, what)
     numbers = np.frombuffer(cursor.take(n * dtype.itemsize, what), dtype)
     return numbers != 0 if kind == BOOL else numbers.astype(dtype.newbyteorder("="), copy=False)
 

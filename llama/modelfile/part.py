@@ -17,6 +17,7 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 DEFAULT_ALIGNMENT = 32
 MAX_ALIGNMENT = 1 << 20
+MAX_ENTRIES = 1 << 17  # tensors, and metadata entries; the largest models have some thousands
 
 # First bytes of what people pass by mistake -> what it is.
 OTHER_FILES = {
@@ -47,6 +48,8 @@ def open_part(path: Path) -> Part:
     _check_kind(cursor)
     n_tensors = cursor.count("the number of tensors", SMALLEST_INFO)
     n_entries = cursor.count("the number of metadata entries", SMALLEST_ENTRY)
+    if max(n_tensors, n_entries) > MAX_ENTRIES:
+        raise cursor.fail(f"{n_tensors} tensors and {n_entries} metadata entries are more than a model can have")
     metadata = read_metadata(cursor, n_entries)
     infos = read_infos(cursor, n_tensors)
     alignment = _alignment(cursor, metadata)

@@ -163,3 +163,36 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(ModelFileError, match=words):
             ModelFile.open(tmp_path / name)
+
+
+def sparse(path: Path, header: bytes, size: int = 1 << 40) -> Path:
+    """A huge file that is nothing but zeros after its header, and takes no room on disk."""
+    path.write_bytes(header)
+    with path.open("r+b") as file:
+        file.truncate(size)
+    return path
+
+
+HUGE = {
+    "strings or": (ARRAY, STRING, 1 << 30),
+    r"strings or \d+ bytes": (ARRAY, F32, 1 << 34),
+    "strings": (ARRAY, ARRAY, 1 << 30),
+}
+
+
+@pytest.mark.parametrize("problem", HUGE)
+def test_a_huge_file_cannot_make_it_slow_or_large(tmp_path: Path, problem: str) -> None:
+    kind, inner, n = HUGE[problem]
+    header = FakeFile(tensors={}).plus(x=(kind, (inner, []))).header()
+    path = sparse(tmp_path / "m.gguf", header[:-8] + n.to_bytes(8, "little"))
+    began = time.perf_counter()
+    with pytest.raises(ModelFileError, match=problem):
+        ModelFile.open(path)
+    assert time.perf_counter() - began < 1
+
+
+def test_a_huge_number_of_tensors_is_refused_at_once(tmp_path: Path) -> None:
+    header = bytearray(FakeFile(tensors={}).header())
+    header[8:16] = (1 << 30).to_bytes(8, "little")
+    with pytest.raises(ModelFileError, match="more than a model can have"):
+        ModelFile.open(sparse(tmp_path / "m.gguf", bytes(header)))

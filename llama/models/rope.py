@@ -106,7 +106,10 @@ def frequency_factors(h: HParams, w: Weights, n_rot: int) -> NDArray[np.float64]
     for name in ("rope_freqs.weight", f"rope_factors_{'long' if long else 'short'}.weight"):
         tensor = w.get(name, n_rot // 2) or w.get(f"blk.0.{name}", n_rot // 2)
         if tensor is not None:
-            return tensor.floats().reshape(-1).astype(np.float64)
+            factors = tensor.floats().reshape(-1).astype(np.float64)
+            if not np.all(factors > 0):
+                raise ModelFileError(f"tensor {tensor.name}: factors of frequencies must be above 0")
+            return factors
     return None
 
 

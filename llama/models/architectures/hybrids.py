@@ -1,5 +1,6 @@
 """Attention and state spaces in one model: Jamba, Falcon H1 and Nemotron H."""
 
+from dataclasses import replace
 from functools import partial
 
 from llama.kernels.graph import Graph, Value
@@ -45,7 +46,11 @@ def falcon_h1(g: Graph, h: HParams, w: Weights) -> None:
 
 @architecture("nemotron_h", "nemotron_h_moe")
 def nemotron_h(g: Graph, h: HParams, w: Weights) -> None:
-    """A layer is one part only: a network if it has a width, attention if it has key heads, else a Mamba 2 mixer."""
+    """A layer is one part only: a network if it has a width, attention if it has key heads, else a Mamba 2 mixer.
+
+    All norms are RMS norms, though some files name their epsilon as LayerNorm's.
+    """
+    h = replace(h, norm="rms")
 
     def block(layer: Layer, x: Value) -> Value:
         normed = layer.norm(x, "attn_norm")

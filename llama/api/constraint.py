@@ -3,39 +3,56 @@
 from collections.abc import Callable
 
 from llama.api.call import Rule
+from llama.chat import ChatPlan
 from llama.errors import InvalidRequest
-from llama.grammar import Constraint, LazyConstraint, TokenTrie, Trigger, compile_grammar, compile_regex, compile_schema
-from llama.grammar.program import Program
+from llama.grammar import (
+    Constraint,
+    LazyConstraint,
+    Program,
+    TokenTrie,
+    Trigger,
+    choice_to_gbnf,
+    compile_grammar,
+    compile_schema,
+    regex_to_gbnf,
+)
 
-ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+Make = Callable[[], Constraint]
 
 
-def constraint_factory(rule: Rule, trie: TokenTrie, triggers: tuple[Trigger, ...] = ()) -> Callable[[], Constraint]:
+def rule_constraint(rule: Rule, trie: TokenTrie, triggers: tuple[Trigger, ...] = ()) -> Make:
     """Makes constraints of `rule`, which wait for one of `triggers` if there are any. Raises InvalidRequest."""
     program = compiled(rule)
-    if triggers:
-        make: Callable[[], Constraint] = lambda: LazyConstraint(program, trie, triggers)  # noqa: E731
-    else:
-        make = lambda: program.constraint(trie)  # noqa: E731
-    make()  # an element that this vocabulary lacks shows here, before anything is sent
-    return make
+    return lambda: LazyConstraint(program, trie, triggers) if triggers else program.constraint(trie)
+
+
+def plan_constraint(plan: ChatPlan, trie: TokenTrie) -> Make | None:
+    """Makes constraints of a conversation's grammar, which may wait for a trigger or for the end of a thought."""
+    if plan.grammar is None:
+        return None
+    program = compile_grammar(plan.grammar)
+    if not plan.lazy and plan.after is None:
+        return lambda: program.constraint(trie)
+    return lambda: LazyConstraint(program, trie, plan.triggers, after=plan.after)
 
 
 def compiled(rule: Rule) -> Program:
     """The program of `rule`. Raises InvalidRequest that names the field."""
     try:
-        if rule.kind == "grammar":
-            return compile_grammar(rule.value)
-        if rule.kind == "schema":
-            return compile_schema(rule.value)
-        if rule.kind == "regex":
-            return compile_regex(rule.value)
-        return compile_grammar("root ::= " + " | ".join(literal(text) for text in rule.value))
+        return compile_schema(rule.value) if rule.kind == "schema" else compile_grammar(gbnf(rule))
     except InvalidRequest as error:
         error.field = rule.field
         raise
 
 
-def literal(text: str) -> str:
-    """`text` as a GBNF literal."""
-    return '"' + "".join(ESCAPES.get(character, character) for character in text) + '"'
+def gbnf(rule: Rule) -> str:
+    """The grammar of a rule that is no schema. Raises InvalidRequest that names the field."""
+    try:
+        if rule.kind == "regex":
+            return regex_to_gbnf(rule.value)
+        if rule.kind == "choice":
+            return choice_to_gbnf(list(rule.value))
+    except InvalidRequest as error:
+        error.field = rule.field
+        raise
+    return str(rule.value)

@@ -7,8 +7,9 @@ from typing import Any
 
 from llama.api.call import Rule
 from llama.api.parse import Defaults
-from llama.api.sampling_fields import RANDOM_SEED, SAMPLING_FIELDS, sampler_order
+from llama.api.sampling_fields import RANDOM_SEED, SAMPLING_FIELDS
 from llama.errors import InvalidRequest, SettingsError
+from llama.sampling import sampler_names
 from llama.sampling.params import SamplingParams
 from llama.settings import Settings, read_text
 
@@ -32,7 +33,9 @@ OTHER_NAMES = {"temperature": "temp"}  # parameters whose setting is called othe
 
 def native_defaults(settings: Settings, metadata: Mapping[str, object]) -> Defaults:
     """The defaults of the native endpoints. Raises SettingsError for a flag that no request could send either."""
-    values: dict[str, Any] = {ours: metadata[key] for key, ours in FROM_FILE.items() if isinstance(metadata.get(key), int | float)}
+    values: dict[str, Any] = {
+        ours: metadata[key] for key, ours in FROM_FILE.items() if isinstance(metadata.get(key), int | float)
+    }
     sequence = metadata.get("general.sampling.sequence")
     values = _checked(values) | ({"samplers": _order(sequence)} if isinstance(sequence, str) and sequence else {})
     return Defaults(
@@ -71,7 +74,7 @@ def _given(settings: Settings) -> dict[str, Any]:
     if values.get("seed") == RANDOM_SEED:
         values["seed"] = None
     if settings.samplers is not None:
-        values["samplers"] = _order([name.strip() for name in settings.samplers.split(";") if name.strip()])
+        values["samplers"] = _order(settings.samplers)
     elif settings.sampling_seq is not None:
         values["samplers"] = _order(settings.sampling_seq)
     return values
@@ -85,9 +88,9 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
         raise SettingsError(str(error)) from None
 
 
-def _order(value: str | list[Any]) -> tuple[str, ...]:
+def _order(value: str) -> tuple[str, ...]:
     try:
-        return sampler_order("samplers", value)
+        return sampler_names(value, "--samplers")
     except InvalidRequest as error:
         raise SettingsError(str(error)) from None
 

@@ -88,15 +88,20 @@ def _histogram(name: str, help: str, histogram: Histogram) -> HistogramMetricFam
     return family
 
 
-def registry_of(service: Service) -> CollectorRegistry:
+class Exposition:
     """A registry of its own for each service, so that two can live in one process."""
-    registry = CollectorRegistry()
-    registry.register(EngineCollector(service))
-    return registry
+
+    def __init__(self, service: "Service") -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(EngineCollector(service))
+
+    def text(self) -> bytes:
+        """The page that Prometheus reads."""
+        return bytes(generate_latest(self._registry))
 
 
-def metrics_text(service: Service, registry: CollectorRegistry) -> bytes:
+def metrics_text(service: "Service") -> bytes:
     """The page that Prometheus reads. Raises NotSupported without --metrics."""
     if not service.settings.metrics:
         raise NotSupported("This server does not support metrics endpoint. Start it with `--metrics`")
-    return bytes(generate_latest(registry))
+    return service.resource("metrics", Exposition).text()

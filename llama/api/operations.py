@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from llama.api.field import text
 from llama.api.service import Service
-from llama.errors import Unavailable
+from llama.errors import InvalidRequest, Unavailable
+from llama.settings.version import VERSION
 
 LONGEST_STEP = 120.0  # seconds without a sign of life from a busy engine that count as hung
 
@@ -29,3 +31,24 @@ def cancel_request(service: Service, body: Body, query: Query) -> dict[str, Any]
     """End the requests with the id in the path. Raises NotFound."""
     service.cancel(str(body["id"]))
     return {"id": body["id"], "object": "request", "cancelled": True}
+
+
+def version(service: Service, body: Body, query: Query) -> dict[str, Any]:
+    """The version of this program."""
+    return {"version": VERSION}
+
+
+def lora_adapters(service: Service, body: Body, query: Query) -> list[Any]:
+    """The adapters: there are none."""
+    return []
+
+
+def control(service: Service, body: Body) -> dict[str, Any]:
+    """Ends the thought of a running completion. Raises InvalidRequest for another action."""
+    if not body.get("id"):
+        raise InvalidRequest("missing completion id", "id")
+    if body.get("action") != "reasoning_end":
+        raise InvalidRequest("unknown control action", "action")
+    if service.engine.end_reasoning(text().read("id", body["id"])):
+        return {"success": True}
+    return {"success": False, "message": "no thought is open in a running completion of this id"}

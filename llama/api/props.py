@@ -7,6 +7,7 @@ from llama.api.call import Call
 from llama.api.head import FINGERPRINT
 from llama.api.service import Service
 from llama.api.settings_body import generation_settings
+from llama.chat import Abilities
 from llama.engine.request import Request
 from llama.errors import NotSupported
 
@@ -36,15 +37,30 @@ def props(service: Service, body: Body, query: Query) -> dict[str, Any]:
         "ui": settings.ui,
         "ui_settings": {},
         "chat_template": parts.templates.source,
-        "chat_template_caps": parts.templates.caps(),
+        "chat_template_caps": template_caps(parts.templates.default.abilities),
         "bos_token": "" if vocab.bos is None else vocab.text(vocab.bos),
         "eos_token": "" if vocab.eos is None else vocab.text(vocab.eos),
         "build_info": FINGERPRINT,
         "is_sleeping": False,
         "cors_proxy_enabled": False,
     }
-    tool_use = parts.templates.tool_use_source
+    tool_use = parts.templates.tool_source
     return found if tool_use is None else {**found, "chat_template_tool_use": tool_use}
+
+
+def template_caps(takes: Abilities) -> dict[str, bool]:
+    """What the chat template can do, by llama-server's names."""
+    return {
+        "supports_tools": takes.tools,
+        "supports_tool_calls": takes.calls,
+        "supports_system_role": takes.system,
+        "supports_parallel_tool_calls": takes.parallel,
+        "supports_preserve_reasoning": True,
+        "supports_reasoning_effort": False,
+        "supports_string_content": takes.text,
+        "supports_typed_content": takes.parts,
+        "supports_object_arguments": takes.objects,
+    }
 
 
 def set_props(service: Service, body: Body) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from llama.api.call import Call
-from llama.api.constraint import constraint_factory
+from llama.api.constraint import rule_constraint
 from llama.api.logit_bias import token_biases
 from llama.api.parts import Parts
 from llama.engine.request import ReasoningBudget, Request
@@ -28,7 +28,7 @@ def engine_request(
 ) -> Request:
     """The engine's request for one prompt. Raises InvalidRequest for a rule that cannot be used."""
     if constraint is None and call.rule is not None:
-        constraint = constraint_factory(call.rule, parts.trie, call.triggers if call.lazy else ())
+        constraint = rule_constraint(call.rule, parts.trie, call.triggers if call.lazy else ())
     return Request(
         prompt=tuple(prompt),
         sampling=sampling(parts, call, n_probs),

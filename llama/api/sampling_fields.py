@@ -7,49 +7,16 @@ from typing import Any
 from llama.api.field import Field, Kind, array, boolean, either, integer, list_of, mapping, number, out_of_range, text
 from llama.api.json_text import shown
 from llama.errors import InvalidRequest
+from llama.sampling import sampler_names
 from llama.sampling.params import SamplingParams
 
 RANDOM_SEED = 0xFFFFFFFF
-SAMPLER_NAMES = {
-    "penalties": ("e", "penalty"),
-    "dry": ("d",),
-    "top_n_sigma": ("s", "top_nsigma"),
-    "top_k": ("k",),
-    "typ_p": ("y", "typ", "typical", "typical_p"),
-    "top_p": ("p", "nucleus"),
-    "min_p": ("m",),
-    "xtc": ("x",),
-    "temperature": ("t", "temp"),
-    "infill": ("i",),
-    "adaptive_p": ("a", "adaptive"),
-}
-_LETTERS = {others[0]: name for name, others in SAMPLER_NAMES.items()}
-_WORDS = {
-    word.replace("_", ""): name for name, others in SAMPLER_NAMES.items() for word in (name, *others) if len(word) > 1
-}
-
-
-def sampler_order(name: str, value: str | list[Any]) -> tuple[str, ...]:
-    """The samplers that a list of names, or a string of letters, stands for. Raises InvalidRequest for unknown ones."""
-    if isinstance(value, str):
-        known: Mapping[str, str] = _LETTERS
-        words: list[Any] = list(value)
-    else:
-        known, words = _WORDS, value
-    order = []
-    for word in words:
-        key = word.lower().replace("-", "").replace("_", "") if isinstance(word, str) else None
-        if key is None or key not in known:
-            wanted = ", ".join(f"{own} ({others[0]})" for own, others in SAMPLER_NAMES.items())
-            raise InvalidRequest(f"Field '{name}': there is no sampler {shown(word)}; known are {wanted}", name)
-        order.append(known[key])
-    return tuple(order)
 
 
 def _samplers() -> Kind:
     schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-    kind = either((str, text()), (list, array()), wanted="an array of names or a string of letters")
-    return Kind(lambda name, value: sampler_order(name, kind.read(name, value)), schema)
+    kind = either((str, text()), (list, list_of(text())), wanted="an array of names or a string of letters")
+    return Kind(lambda name, value: sampler_names(kind.read(name, value), name), schema)
 
 
 def _seed() -> Kind:

@@ -1,8 +1,10 @@
 """A served model: settings, engine, and the parts that the API needs. The one object that the web layer talks to."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from llama.api.parts import Parts, load_parts
 from llama.engine.engine import Engine
@@ -11,6 +13,8 @@ from llama.errors import LlamaError, NotFound, Unavailable
 from llama.settings import Settings
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Service:
@@ -29,6 +33,8 @@ class Service:
         )
         self._load_parts = load
         self._parts: Parts | None = None
+        self._resources: dict[str, Any] = {}
+        self._lock = threading.Lock()
         self.error: LlamaError | None = None
 
     @classmethod
@@ -58,6 +64,14 @@ class Service:
     def close(self, grace: float = 0.0) -> None:
         """Stop the engine; requests that run get `grace` seconds."""
         self.engine.stop(grace)
+
+    def resource(self, name: str, make: Callable[["Service"], T]) -> T:
+        """The one object that `make` makes of this service."""
+        with self._lock:
+            if name not in self._resources:
+                self._resources[name] = make(self)
+            found: T = self._resources[name]
+        return found
 
     @property
     def ready(self) -> bool:

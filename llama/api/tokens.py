@@ -13,7 +13,7 @@ Body = Mapping[str, Any]
 
 
 def tokenize(service: Service, body: Body) -> dict[str, Any]:
-    """The token ids of `content`, or in vLLM's form of `prompt`, with their texts if asked for. Raises InvalidRequest."""
+    """The token ids of `content`, or in vLLM's form of `prompt`. Raises InvalidRequest."""
     vocab = service.parts.vocab
     content = body.get("content")
     vllm = content is None and body.get("prompt") is not None

@@ -1,4 +1,4 @@
-"""The page under /: what this server is, for people who open its address in a browser."""
+"""Answers that are not JSON: the page for people who open our address in a browser, and the one for Prometheus."""
 
 from collections.abc import Mapping
 from html import escape
@@ -6,6 +6,7 @@ from typing import Any
 
 from flask import Response
 
+from llama.api.metrics import CONTENT_TYPE, metrics_text
 from llama.api.service import Service
 
 PAGE = """<!doctype html>
@@ -29,3 +30,9 @@ def index(service: Service, body: dict[str, Any], query: Mapping[str, str]) -> R
     """A short page that says what is served here."""
     root = escape(service.settings.api_prefix)
     return Response(PAGE.format(model=escape(service.model_id), root=root), content_type="text/html; charset=utf-8")
+
+
+def metrics(service: Service, body: dict[str, Any], query: Mapping[str, str]) -> Response:
+    """What Prometheus reads."""
+    headers = {"Process-Start-Time-Unix": str(int(service.started_at))}
+    return Response(metrics_text(service), headers=headers, content_type=CONTENT_TYPE)

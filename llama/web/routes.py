@@ -4,8 +4,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from llama.api import operations
+from llama.api import embeddings, model_list, openapi, operations, props, slots, tokens
+from llama.api.chat import (
+    anthropic_answer,
+    anthropic_count,
+    apply_template,
+    chat_answer,
+    chat_count,
+    responses_answer,
+    responses_count,
+)
 from llama.api.completions import infill_answer, native_answer, text_answer
+from llama.api.rerank import rerank
 from llama.api.service import Service
 from llama.settings import Settings
 from llama.web import pages
@@ -39,8 +49,35 @@ def _post(handler: Callable[[Service, dict[str, Any]], Any], *paths: str) -> Rou
 
 ROUTES = (
     _post(text_answer, "/v1/completions"),
+    _post(chat_answer, "/v1/chat/completions", "/chat/completions"),
     _post(native_answer, "/completion", "/completions"),
     _post(infill_answer, "/infill"),
+    _post(anthropic_answer, "/v1/messages"),
+    _post(anthropic_count, "/v1/messages/count_tokens"),
+    _post(responses_answer, "/v1/responses", "/responses"),
+    _post(responses_count, "/v1/responses/input_tokens", "/responses/input_tokens"),
+    _post(chat_count, "/v1/chat/completions/input_tokens", "/chat/completions/input_tokens"),
+    _post(operations.control, "/v1/chat/completions/control", "/chat/completions/control"),
+    _post(apply_template, "/apply-template"),
+    _post(tokens.tokenize, "/tokenize"),
+    _post(tokens.detokenize, "/detokenize"),
+    _get(tokens.tokenizer_info, "/tokenizer_info"),
+    _post(embeddings.openai_embeddings, "/v1/embeddings"),
+    _post(embeddings.native_embeddings, "/embedding", "/embeddings"),
+    _post(rerank, "/rerank", "/reranking", "/v1/rerank", "/v1/reranking"),
     _get(operations.health, "/health", "/v1/health"),
+    _get(model_list.list_models, "/v1/models", "/models"),
+    _get(model_list.get_model, "/v1/models/<path:id>", "/models/<path:id>"),
+    _get(props.props, "/props"),
+    _post(props.set_props, "/props"),
+    _get(slots.list_slots, "/slots"),
+    Route("POST", ("/slots/<id>",), slots.slot_action),
+    _get(pages.metrics, "/metrics"),
+    _get(operations.lora_adapters, "/lora-adapters"),
+    _get(operations.list_requests, "/v1/requests"),
+    Route("DELETE", ("/v1/requests/<id>",), operations.cancel_request, reads_body=False),
+    Route("POST", ("/v1/requests/<id>/cancel",), operations.cancel_request, reads_body=False),
+    _get(operations.version, "/version"),
+    _get(openapi.document, "/openapi.json"),
     _get(pages.index, "/", applies=lambda settings: settings.ui),
 )

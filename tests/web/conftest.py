@@ -12,6 +12,11 @@ from llama.settings import Settings
 from llama.web import create_app
 from tests.fakes import HistoryModel, ScriptedModel, loaded
 
+CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
 MakeService = Callable[..., Service]
 MakeClient = Callable[..., FlaskClient]
 
@@ -21,11 +26,11 @@ def make_service() -> Iterator[MakeService]:
     """Makes ready services of scripts or models, with settings; they are closed afterwards."""
     made: list[Service] = []
 
-    def make(script: Any = " in a small village<|end|>", **settings: Any) -> Service:
+    def make(script: Any = " in a small village<|end|>", template: str = CHATML, **settings: Any) -> Service:
         model = script if isinstance(script, HistoryModel) else ScriptedModel(script)
         options = {"ctx_size": 4096, "alias": ("fake",), **settings}
         chosen = Settings(**options)
-        parts = parts_of(chosen, loaded(model))
+        parts = parts_of(chosen, loaded(model), {"tokenizer.chat_template": template})
         service = Service.from_parts(parts, chosen)
         made.append(service)
         service.wait_until_ready(10)

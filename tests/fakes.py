@@ -258,10 +258,19 @@ class ScriptedModel(HistoryModel):
 
 
 class HashModel(HistoryModel):
-    """A model whose logits are noise made of the exact history, read back from its own cache blocks."""
+    """A model whose logits are noise made of the exact history, read back from its own cache blocks.
 
-    def __init__(self, n_vocab: int = ByteVocab().n_vocab, **options: object) -> None:
-        super().__init__(lambda history: noise(history, n_vocab), n_vocab, **options)  # type: ignore[arg-type]
+    With `ends` false, the end tokens are never the most probable.
+    """
+
+    def __init__(self, *, ends: bool = True, **options: object) -> None:
+        super().__init__(self._noise, ByteVocab().n_vocab, **options)  # type: ignore[arg-type]
+        self._unlikely = [] if ends else sorted(ByteVocab().eog)
+
+    def _noise(self, history: list[int]) -> NDArray[np.float32]:
+        logits = noise(history, self.n_vocab)
+        logits[self._unlikely] = -100
+        return logits
 
 
 def noise(history: Sequence[int], size: int) -> NDArray[np.float32]:

@@ -104,6 +104,8 @@ class Loop:
         """Let go of sequences whose callers are gone or whose requests failed."""
         for sequence in [s for s in self.running if s.handle.over]:
             self.metrics.n_cancelled += 1
+            if sequence.prompt_done:
+                self.metrics.add_tokens(sequence.timings(time.monotonic()))
             self._leave(sequence)
         if any(sequence.handle.over for sequence in self.waiting):
             gone = sum(sequence.handle.over for sequence in self.waiting)

@@ -48,13 +48,18 @@ class Metrics:
     def add_choice(self, timings: Timings, seconds: float) -> None:
         """Count one finished choice, `seconds` after its request was made."""
         self.n_finished += 1
+        self.add_tokens(timings)
+        self.request_seconds.observe(seconds)
+        self.first_token_seconds.observe(seconds - timings.predicted_ms / 1000)
+        if timings.predicted_n > 1:
+            self.token_seconds.observe(timings.predicted_ms / 1000 / (timings.predicted_n - 1))
+
+    def add_tokens(self, timings: Timings) -> None:
+        """Count the tokens of a choice, finished or not."""
         self.prompt_tokens_cached += timings.cache_n
         self.prompt_tokens += timings.prompt_n
         self.prompt_seconds += timings.prompt_ms / 1000
         self.tokens_predicted += timings.predicted_n
-        self.request_seconds.observe(seconds)
-        self.first_token_seconds.observe(seconds - timings.predicted_ms / 1000)
         if timings.predicted_n > 1:
             self.tokens_predicted_timed += timings.predicted_n - 1
             self.predicted_seconds += timings.predicted_ms / 1000
-            self.token_seconds.observe(timings.predicted_ms / 1000 / (timings.predicted_n - 1))

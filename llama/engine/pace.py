@@ -4,6 +4,7 @@ STRETCH = 3.5  # a step that also reads prompt may take so many times a step tha
 LONGEST = 0.5  # seconds a step may take, so that cancelling and other requests need not wait for long
 SMALLEST = 16  # tokens of prompt a step may read in any case
 FIRST = 32  # tokens of prompt beside running streams while nothing has been measured
+FIRST_ALONE = 64  # the same when nothing runs: on a slow machine more would block the engine for long
 MEMORY = 0.25  # weight of the newest measurement
 
 
@@ -17,9 +18,7 @@ class Pace:
 
     def budget(self, n_speaking: int) -> int:
         """Tokens of prompt that the next step may read beside `n_speaking` sequences that speak."""
-        most = self._n_batch
-        if self.read is not None:
-            most = min(most, self._tokens(LONGEST))
+        most = min(self._n_batch, FIRST_ALONE if self.read is None else self._tokens(LONGEST))
         if n_speaking:
             if self.speak is None or self.read is None:
                 return min(most, FIRST)
@@ -42,5 +41,7 @@ class Pace:
 
 
 def blend(mean: float | None, value: float) -> float:
-    """The running mean after one more value."""
-    return value if mean is None else mean + MEMORY * (value - mean)
+    """The running mean after one more value; forgets at once what was measured while code was still being compiled."""
+    if mean is None or value < mean / 2:
+        return value
+    return mean + MEMORY * (value - mean)

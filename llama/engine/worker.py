@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 State = Literal["loading", "ready", "failed", "stopping"]
 T = TypeVar("T")
 
+SWITCH = 0.0005  # seconds: the engine must not wait long for the interpreter lock while others parse and tokenise
 BLOCKED = 0.005  # seconds until the next try when work is waiting that cannot go on yet
 
 
@@ -78,7 +80,7 @@ class Worker:
         if self.state == "loading":
             raise Unavailable("Loading model", retry_after=2)
         if self.state == "failed" or self.loop is None:
-            raise Unavailable(f"the model could not be loaded: {self.error}")
+            raise Unavailable(f"the model could not be loaded: {self.error or type(self.error).__name__}")
         if self.state == "stopping":
             raise Unavailable("the server is stopping", retry_after=5)
         return self.loop
@@ -134,17 +136,22 @@ class Worker:
         self.call(add)
 
     def _run(self) -> None:
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH))
         try:
             self._open(self._load())
+            while self._turn():
+                pass
         except Exception as error:
-            log.error("the model could not be loaded: %s", error, exc_info=not isinstance(error, LlamaError))
+            log.error("the engine cannot go on: %s", error, exc_info=not isinstance(error, LlamaError))
             with self._wake:
                 self.error, self.state = error, "failed"
                 self._wake.notify_all()
-            return
-        while self._turn():
-            pass
-        self._close()
+            self._refuse(error)
+        else:
+            self._refuse(Unavailable("the server is stopping", retry_after=5))
+            assert self.loop is not None
+            self.loop.loaded.model.executor.close()
+        self._pulse = None
 
     def _open(self, loaded: Loaded) -> None:
         limits, model = self._limits, loaded.model
@@ -217,16 +224,14 @@ class Worker:
         embedder.fail_all(error)
         self._open(loop.loaded)
 
-    def _close(self) -> None:
-        """Give back what the executor holds."""
-        assert self.loop is not None
-        stopping = Unavailable("the server is stopping", retry_after=5)
+    def _refuse(self, error: Exception) -> None:
+        """End with `error` whatever is left; the thread does no more work."""
+        for sequence in self.sequences():
+            sequence.handle.abort(error)
+        if self.embedder is not None:
+            self.embedder.fail_all(error)
         with self._wake:
-            for sequences in self._inbox:
-                sequences[0].handle.abort(stopping)
             for future, _ in self._jobs:
-                future.set_exception(stopping)
+                future.set_exception(error)
             self._inbox.clear()
             self._jobs.clear()
-        self._pulse = None
-        self.loop.loaded.model.executor.close()

@@ -6,19 +6,7 @@ from llama.engine.request import Request
 from llama.engine.shift import shifted
 from llama.errors import ContextOverflow, InvalidRequest
 from tests.engine.drive import GREEDY, Driver, ask, lone, running
-from tests.fakes import ByteVocab, HashModel, HistoryModel, noise
-
-
-def endless(**options: object) -> HistoryModel:
-    """A HashModel that never ends by itself."""
-    vocab = ByteVocab()
-
-    def logits(history: list[int]) -> object:
-        values = noise(history, vocab.n_vocab)
-        values[sorted(vocab.eog)] = -100
-        return values
-
-    return HistoryModel(logits, vocab.n_vocab, **options)  # type: ignore[arg-type]
+from tests.fakes import ByteVocab, HashModel
 
 
 def test_a_prompt_that_does_not_fit_is_refused_at_once_with_the_counts() -> None:
@@ -40,7 +28,7 @@ def test_no_tokens_and_unknown_tokens_are_refused() -> None:
 
 @pytest.mark.parametrize(("n_prompt", "n_ctx"), [(50, 64), (8, 256)])
 def test_a_text_ends_where_the_context_ends(n_prompt: int, n_ctx: int) -> None:
-    driver = Driver(endless(), n_ctx=n_ctx, n_cells=n_ctx)
+    driver = Driver(HashModel(ends=False), n_ctx=n_ctx, n_cells=n_ctx)
     prompt = tuple(range(n_prompt))
     end = driver.answer(Request(prompt=prompt, sampling=GREEDY)).end
     assert (end.n_tokens, end.reason, end.truncated) == (n_ctx - n_prompt, "limit", True)
@@ -50,7 +38,7 @@ def test_a_text_ends_where_the_context_ends(n_prompt: int, n_ctx: int) -> None:
 
 @pytest.mark.parametrize("has_state", [False, True])
 def test_a_full_context_is_shifted_when_that_is_wanted(has_state: bool) -> None:
-    driver = Driver(endless(has_state=has_state), n_ctx=64, n_cells=64, context_shift=True)
+    driver = Driver(HashModel(ends=False, has_state=has_state), n_ctx=64, n_cells=64, context_shift=True)
     prompt = tuple(range(50))
     answer = driver.answer(Request(prompt=prompt, sampling=GREEDY, n_predict=100, n_keep=5))
     assert (answer.end.n_tokens, answer.end.truncated, answer.end.reason) == (100, True, "limit")
@@ -66,7 +54,7 @@ def test_a_full_context_is_shifted_when_that_is_wanted(has_state: bool) -> None:
 
 
 def test_without_a_limit_a_shifted_text_ends_at_the_trained_length() -> None:
-    driver = Driver(endless(n_ctx_train=150), n_ctx=32, n_cells=64, context_shift=True)
+    driver = Driver(HashModel(ends=False, n_ctx_train=150), n_ctx=32, n_cells=64, context_shift=True)
     end = driver.answer(Request(prompt=(1, 2, 3), sampling=GREEDY)).end
     assert (end.n_tokens, end.truncated) == (150, True)
 

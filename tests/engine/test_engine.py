@@ -242,3 +242,20 @@ def test_more_choices_than_slots_come_one_after_the_other() -> None:
     with running(HashModel(), n_slots=2) as engine:
         answers = fold(list(engine.submit(request(n=5, n_predict=6))))
         assert [answer.ids for answer in answers] == [lone(PROMPT, 6)] * 5
+
+
+def test_an_engine_that_cannot_begin_anew_ends_its_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(n_blocks: int, n_states: int) -> None:
+        raise MemoryError
+
+    model = HashModel(delay=0.001)
+    with running(model) as engine:
+        handle = engine.submit(request(n_predict=500))
+        assert handle.events(5) is not None
+        monkeypatch.setattr(model.executor, "allocate", no_memory)
+        monkeypatch.setattr(engine._worker.loop, "_admit", lambda: 1 / 0)
+        *_, last = handle
+        assert isinstance(last, Failed)
+        wait_for(lambda: engine.state == "failed")
+        with pytest.raises(Unavailable, match="could not be loaded"):
+            engine.submit(request())

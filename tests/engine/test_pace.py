@@ -1,13 +1,28 @@
 """How much prompt a step reads beside running streams, and who comes first."""
 
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from llama.engine import loop, sequence
 from llama.engine.pace import LONGEST, Pace
 from llama.engine.request import Request
+from llama.kernels.batch import Batch
 from tests.engine.drive import GREEDY, Driver
 from tests.fakes import HashModel
 
 
 def test_without_streams_the_whole_batch_is_read() -> None:
-    assert Pace(512).budget(0) == 512
+    pace = Pace(512)
+    pace.measured(0, pace.budget(0), 0.02)
+    assert pace.budget(0) == 512
+
+
+def test_a_first_step_that_took_long_is_soon_forgotten() -> None:
+    pace = Pace(512)
+    pace.measured(0, pace.budget(0), 20.0)
+    pace.measured(0, pace.budget(0), 0.01)
+    assert pace.budget(0) == 512
 
 
 def test_beside_streams_a_step_stays_under_four_times_its_usual_length() -> None:
@@ -49,6 +64,48 @@ def test_a_long_prompt_does_not_stop_a_running_stream() -> None:
         driver.loop.step()
         if stream in [s.handle for s in driver.loop.running]:
             assert stream._events.qsize() == before + 1
+
+
+class Clock:
+    """Stands in for the time module: only the model makes time pass."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    perf_counter = monotonic
+
+
+def test_with_a_long_prompt_beside_it_a_streams_gaps_stay_under_five_times_the_usual(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    for module in (loop, sequence):
+        monkeypatch.setattr(module, "time", clock)
+
+    class Timed(HashModel):
+        def forward(self, batch: Batch, *, hidden: bool = False) -> NDArray[np.float32]:
+            # a step costs 3 ms, a token of prompt 0.9 ms and a little more with each position before it
+            n, before = len(batch.tokens), int(batch.positions.max())
+            clock.now += 0.003 + (n - len(batch.positions)) * (0.0009 + before * 2e-7)
+            return super().forward(batch, hidden=hidden)
+
+    driver = Driver(Timed(ends=False), n_ctx=4096, n_cells=8192, n_batch=512)
+    stream = driver.submit(Request(prompt=(1, 2, 3), sampling=GREEDY, n_predict=350))
+    times = []
+    for at in range(350):
+        if at == 20:
+            driver.submit(Request(prompt=tuple(i % 7 for i in range(2000)), sampling=GREEDY, n_predict=1))
+        driver.loop.step()
+        times.append(clock.now)
+        assert stream.events(0) is not None
+    gaps = np.diff(times)
+    usual = float(np.median(gaps[:19]))
+    assert max(gaps) < max(5 * usual, usual + 16 * 0.0014)
+    assert not driver.loop.waiting
+    assert driver.metrics.prompt_tokens >= 2000
 
 
 def test_prompts_are_read_first_come_first_served() -> None:

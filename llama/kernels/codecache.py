@@ -5,12 +5,14 @@ that decides the code: the sources of this package, the versions, the processor,
 """
 
 import hashlib
+import itertools
 import logging
 import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from typing import Any
 import llvmlite
 import numba
 from numba import types
+from numba.core.bytecode import FunctionIdentity
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
 from numba.core.sigutils import normalize_signature
@@ -88,8 +91,24 @@ class Compiler:
     def address(self, name: str, build: Callable[[], Callable[..., Any]], kind: Any = KERNEL) -> int:
         """The address of the function that `build()` returns, compiled as `kind`; `name` must tell variants apart."""
         if name not in self._compiled:
-            self._compiled[name] = _compile(build(), kind, _Entry(self._store, name))
+            with _own_symbols(name):
+                self._compiled[name] = _compile(build(), kind, _Entry(self._store, name))
         return int(self._compiled[name].address)
+
+
+@contextmanager
+def _own_symbols(name: str) -> Iterator[None]:
+    """Number the functions of kernel `name` in a range of its own.
+
+    numba tells closures apart by a count that begins at 1 in each process. Two kernels compiled by two processes may
+    then have the same symbol, and where both are loaded one of them would silently run the other's code.
+    """
+    usual = FunctionIdentity._unique_ids
+    FunctionIdentity._unique_ids = itertools.count(int(hashlib.sha256(name.encode()).hexdigest()[:13], 16))
+    try:
+        yield
+    finally:
+        FunctionIdentity._unique_ids = usual
 
 
 def _compile(function: Callable[..., Any], kind: Any, entry: _Entry) -> Any:

@@ -82,7 +82,7 @@ def load_model(
     except ShapeError as problem:
         raise ModelFileError(f"{file.path.name}: {problem}") from problem
     executor = open_executor(graph, kernels=kernels, n_threads=n_threads, type_k=type_k, type_v=type_v, n_ctx=h.n_ctx)
-    return Model(h, executor, bool(graph.state_sizes), graph.logits is None, read_head(weights))
+    return Model(h, executor, bool(graph.state_sizes), graph.logits is None, read_head(h, weights))
 
 
 def _n_vocab(metadata: Mapping[str, object], weights: Weights) -> int:

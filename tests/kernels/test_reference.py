@@ -76,6 +76,14 @@ def test_only_wanted_rows_come_back(model: Model) -> None:
     assert np.array_equal(model.forward(some), whole[[3, 69]])
 
 
+def test_a_step_may_want_no_rows_at_all(model: Model) -> None:
+    whole = run(model, (TEXT, 0, [0, 1, 2], 0))
+    first = batch((TEXT[:40], 0, [3, 4, 5], 1))
+    nothing = Batch(first.tokens, first.starts, first.positions, first.blocks, first.states, np.zeros(0, np.int32))
+    assert model.forward(nothing).shape == (0, model.n_vocab)
+    assert np.array_equal(run(model, (TEXT[40:], 40, [3, 4, 5], 1)), whole[40:])
+
+
 def test_a_copied_sequence_goes_on_alone(model: Model) -> None:
     run(model, (TEXT[:40], 0, [0, 1], 0))
     for source, target in ((0, 4), (1, 5)):

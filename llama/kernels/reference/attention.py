@@ -5,14 +5,14 @@ from numpy.typing import NDArray
 
 from llama.kernels.graph import Attention, Node, Rope
 from llama.kernels.reference.rows import softmax_rows
-from llama.kernels.reference.step import Floats, Step, attribute, operation
+from llama.kernels.reference.step import Floats, Step, attribute, operation, segments
 
 
 @operation
 def rope(step: Step, node: Node) -> Floats:
     """Pairs of columns turned by position times frequency."""
     x, r = step.input(node), attribute(node, "rope")
-    heads = x.reshape(len(x), -1, r.head).copy()
+    heads = segments(x, r.head).copy()
     first, second = _pairs(r)
     angles = step.positions()[:, None] * r.frequencies  # (T, n_rot / 2), float64
     cos = (np.cos(angles) * r.magnitude).astype(np.float32)[:, None]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from llama.kernels.graph import Node, Routing
 from llama.kernels.reference.elements import sigmoid
 from llama.kernels.reference.rows import softmax_rows
-from llama.kernels.reference.step import Floats, Step, attribute, operation, product, weight
+from llama.kernels.reference.step import Floats, Step, attribute, operation, product, segments, weight
 from llama.kernels.tensor import Tensor
 
 #: Below this a sum of expert weights counts as this: the smallest normal half-precision number, as in llama.cpp.
@@ -31,9 +31,9 @@ def linear(step: Step, node: Node) -> Floats:
 def head_linear(step: Step, node: Node) -> Floats:
     """Each head its own matrix."""
     w = step.weights.floats(weight(node))  # (H, out, in)
-    x = step.input(node).reshape(-1, w.shape[0], w.shape[2])
+    x = segments(step.input(node), w.shape[2])
     out = np.stack([product(np.ascontiguousarray(x[:, h]), w[h]) for h in range(len(w))], axis=1)
-    return out.reshape(len(x), -1)
+    return out.reshape(len(x), node.width)
 
 
 @operation
@@ -58,7 +58,7 @@ def route(step: Step, node: Node) -> Floats:
 
 def _within_best_groups(scores: Floats, routing: Routing) -> Floats:
     """Scores with -inf outside the best groups; a group counts as much as its two best experts."""
-    grouped = scores.reshape(len(scores), routing.groups, -1)
+    grouped = segments(scores, routing.n_expert // routing.groups)
     totals = np.sort(grouped, axis=2)[:, :, -2:].sum(axis=2)
     best = np.argsort(-totals, axis=1, kind="stable")[:, : routing.groups_used]
     kept = np.zeros(totals.shape, bool)
@@ -72,7 +72,7 @@ def expert_linear(step: Step, node: Node) -> Floats:
     x, routed = step.inputs(node)
     w, bias = weight(node), node.weights[1]
     chosen = _chosen(routed)  # (T, K)
-    slots = x.reshape(len(x), -1, w.shape[2])  # (T, 1 or K, in)
+    slots = segments(x, w.shape[2])  # (T, 1 or K, in)
     out = np.empty((*chosen.shape, w.shape[1]), np.float32)
     for expert in np.unique(chosen):
         token, slot = np.nonzero(chosen == expert)
@@ -80,7 +80,7 @@ def expert_linear(step: Step, node: Node) -> Floats:
         out[token, slot] = product(rows, step.weights.matrix(w, int(expert)))
     if bias is not None:
         out += step.weights.floats(bias)[chosen]
-    return out.reshape(len(x), -1)
+    return out.reshape(len(x), node.width)
 
 
 @operation
@@ -88,7 +88,7 @@ def expert_sum(step: Step, node: Node) -> Floats:
     """The K slots, weighted and added up in their order."""
     x, routed = step.inputs(node)
     k = routed.shape[1] // 2
-    slots = x.reshape(len(x), k, -1) * routed[:, k:, None]
+    slots = segments(x, x.shape[1] // k) * routed[:, k:, None]
     total = slots[:, 0].copy()
     for slot in range(1, k):
         total += slots[:, slot]

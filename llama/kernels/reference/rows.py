@@ -3,7 +3,7 @@
 import numpy as np
 
 from llama.kernels.graph import Node
-from llama.kernels.reference.step import Floats, Step, attribute, operation
+from llama.kernels.reference.step import Floats, Step, attribute, operation, segments
 
 
 def softmax_rows(x: Floats) -> Floats:
@@ -16,15 +16,15 @@ def softmax_rows(x: Floats) -> Floats:
 def norm(step: Step, node: Node) -> Floats:
     """Each segment normed on its own, then weighted and shifted."""
     x, kind = step.input(node), attribute(node, "kind")
-    segments = x.reshape(len(x), -1, attribute(node, "size"))
+    parts = segments(x, attribute(node, "size"))
     eps = np.float32(attribute(node, "eps"))
     if kind == "layer":
-        segments = segments - segments.mean(axis=2, keepdims=True)
-    squares = np.square(segments)
+        parts = parts - parts.mean(axis=2, keepdims=True)
+    squares = np.square(parts)
     if kind == "l2":
-        y = segments / np.maximum(np.sqrt(squares.sum(axis=2, keepdims=True)), eps)
+        y = parts / np.maximum(np.sqrt(squares.sum(axis=2, keepdims=True)), eps)
     else:
-        y = segments / np.sqrt(squares.mean(axis=2, keepdims=True) + eps)
+        y = parts / np.sqrt(squares.mean(axis=2, keepdims=True) + eps)
     return _weighted(step, node, np.asarray(y, np.float32), x.shape)
 
 
@@ -41,14 +41,14 @@ def _weighted(step: Step, node: Node, y: Floats, shape: tuple[int, ...]) -> Floa
 def softmax(step: Step, node: Node) -> Floats:
     """Softmax of each segment."""
     x = step.input(node)
-    return softmax_rows(x.reshape(len(x), -1, attribute(node, "size"))).reshape(x.shape)
+    return softmax_rows(segments(x, attribute(node, "size"))).reshape(x.shape)
 
 
 @operation
 def reduce(step: Step, node: Node) -> Floats:
     """Sum, mean or standard deviation of each segment."""
     x = step.input(node)
-    segments = x.reshape(len(x), -1, attribute(node, "size"))
+    parts = segments(x, attribute(node, "size"))
     kind = attribute(node, "kind")
-    result = segments.std(axis=2, ddof=1) if kind == "std" else getattr(segments, kind)(axis=2)
+    result = parts.std(axis=2, ddof=1) if kind == "std" else getattr(parts, kind)(axis=2)
     return np.asarray(result, np.float32)

@@ -78,6 +78,11 @@ def weight(node: Node, index: int = 0) -> Tensor:
     return tensor
 
 
+def segments(x: Floats, size: int) -> Floats:
+    """(T, width / size, size) a view of the rows in segments; T may be 0."""
+    return x.reshape(len(x), x.shape[1] // size, size)
+
+
 def product(x: Floats, w: Floats) -> Floats:
     """x @ w.T in tiles of TILE rows.   x: (T, in)   w: (out, in)   ->   (T, out)
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from llama.errors import GrammarError
 from llama.grammar.automaton import TOKEN
-from llama.grammar.closure import DEAD
+from llama.grammar.interning import DEAD
 from llama.grammar.masks import Mask
 from llama.grammar.space import Space
 

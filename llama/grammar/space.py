@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from llama.errors import GrammarError
 from llama.grammar.automaton import ACCEPT_NODE, UNKNOWN_NODE
-from llama.grammar.closure import (
+from llama.grammar.closure import begin, finish, visit
+from llama.grammar.interning import (
     BOTTOM_LINK,
     DEAD,
     MAY_END,
@@ -18,12 +19,9 @@ from llama.grammar.closure import (
     UNKNOWN_LINK,
     Arena,
     Scratch,
-    begin,
     fill_tables,
-    finish,
     intern_link,
     intern_state,
-    visit,
 )
 from llama.grammar.program import Network, Program
 from llama.grammar.tree import TreeNodes

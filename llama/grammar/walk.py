@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from llama.grammar.closure import DEAD, Arena, Scratch, step
+from llama.grammar.closure import step
 from llama.grammar.compiled import compiled
+from llama.grammar.interning import DEAD, Arena, Scratch
 from llama.grammar.program import Network
 from llama.grammar.tree import TreeNodes
 

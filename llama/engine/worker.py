@@ -16,7 +16,7 @@ from llama.engine.loop import Limits, Loop
 from llama.engine.metrics import Metrics
 from llama.engine.model import Loaded
 from llama.engine.sequence import Sequence
-from llama.errors import LlamaError, Unavailable
+from llama.errors import LlamaError, QueueFull, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ class Worker:
         if self.n_open and waiting > loop.limits.n_queue:
             history = self.metrics.request_seconds
             mean = history.sum / max(1, sum(history.counts))
-            raise Unavailable(
+            raise QueueFull(
                 f"the queue is full: {self.n_open} requests are running or waiting, try again later",
                 retry_after=int(min(60, max(1, mean))),
             )

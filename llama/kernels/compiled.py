@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama.errors import NotSupported
-from llama.kernels import detect, operations
+from llama.kernels import detect, operations, sequences
 from llama.kernels.attention import scratch_bytes
 from llama.kernels.attention_tiles import POSITIONS, CacheType
 from llama.kernels.batch import Batch
@@ -28,7 +28,7 @@ __all__ = ["CompiledExecutor", "Unsupported"]
 
 MOST_ROWS = 512  # tokens in one pass; longer batches are run in parts
 MOST_WANTED = 64  # results in one pass
-_MODULES = (operations,)  # whose import registers the operations
+_MODULES = (operations, sequences)  # whose import registers the operations
 
 
 def default_code_folder() -> Path:

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import partial
 
 from llama.kernels import attention, matmul
@@ -42,7 +43,7 @@ class Lowering:
         self._rope_keys: dict[tuple[bytes, float], int] = {}
         self.scratch = 0  # bytes that some kernel needs for each thread
         self.steps_after: dict[int, int] = {}  # value -> steps until it is there
-        self._quantised: dict[int, int] = {}
+        self._quantised: dict[tuple[int, int], int] = {}
         self._done: set[int] = set()
         self._results = {v.index for v in (graph.hidden, graph.logits) if v is not None}
         self._users: dict[int, list[int]] = {}
@@ -77,8 +78,8 @@ class Lowering:
             buffer = self.places.pop(value)
             if buffer not in self.places.values():
                 self.plan.release(buffer)
-            if value in self._quantised:
-                self.plan.release(self._quantised.pop(value))
+            for key in [key for key in self._quantised if key[0] == value]:
+                self.plan.release(self._quantised.pop(key))
 
     def place(self, value: int, kind: int, *, over: int | None = None) -> int:
         """A buffer for a new value; that of value `over` when this node is the last to read it and it fits."""
@@ -122,24 +123,21 @@ class Lowering:
 
     # --- matrices ---
 
-    def quantised(self, value: int, first: int = 0, width: int = 0) -> tuple[At, int, Hashable]:
-        """Address, stride and buffer of columns of a value, quantised; whole values are quantised once."""
-        columns = width or self.graph.nodes[value].width
-        if not width and value in self._quantised:
-            buffer = self._quantised[value]
-        else:
-            buffer = self.plan.buffer(matmul.quantised_width(columns))
+    def quantised(self, value: int, segments: int = 1) -> tuple[At, int, Hashable]:
+        """Address, stride and buffer of a value quantised in some segments; done once."""
+        if (value, segments) not in self._quantised:
+            width = self.graph.nodes[value].width // segments
+            buffer = self.plan.buffer(segments * matmul.quantised_width(width))
             kind, out = self.kinds[value], At("buffer", buffer)
-            args: list[int | At] = [kind, self.at(value, 4 * first), self.stride(value), columns // BLOCK, out]
-            args.append(self.plan.strides[buffer])
+            args = [kind, self.at(value), self.stride(value), width // BLOCK, out, self.plan.strides[buffer], segments]
             self.add(Kernel("quantise", matmul.build_quantise), args, {self.places[value]}, {buffer}, kind)
-            if not width:
-                self._quantised[value] = buffer
+            self._quantised[value, segments] = buffer
+        buffer = self._quantised[value, segments]
         return At("buffer", buffer), self.plan.strides[buffer], buffer
 
     def multiply(
         self,
-        x: tuple[At, int, Hashable],
+        x: tuple[At, int, Hashable, int],
         kind: int,
         w: Packed,
         matrix: int,
@@ -148,24 +146,25 @@ class Lowering:
         bias: int = 0,
         residual: tuple[At, int] | None = None,
     ) -> None:
-        """A step x @ w[matrix].T + bias + residual."""
+        """A step x[segment of the same number] @ w[matrix].T + bias + residual."""
         layout, groups = w.layout, -(-w.rows // GROUP)
         steps = w.columns if layout.is_float else w.columns // BLOCK
         piece = max(1, groups // (4 * self.threads))
         kernel = Kernel(
             f"linear {self.kernel_set} {layout.name}", partial(matmul.build_linear, self.kernel_set, layout)
         )
-        args: list[int | At] = [kind, x[0], x[1], w.codes + matrix * w.code_stride, w.scales + matrix * w.scale_stride]
+        source = replace(x[0], offset=x[0].offset + matrix * x[3])
+        args: list[int | At] = [kind, source, x[1], w.codes + matrix * w.code_stride, w.scales + matrix * w.scale_stride]
         args += [groups, steps, out, stride, bias, *(residual or (0, 0)), piece]
         args += [steps * layout.code_bytes, 0 if layout.is_float else steps * layout.scale_bytes]
         reads = {x[2]} | ({residual[0].index} if residual else set())
         self.add(kernel, args, reads, {out.index})
 
-    def source(self, value: int, w: Packed, first: int = 0, width: int = 0) -> tuple[At, int, Hashable]:
-        """What a matrix wants of a value: floats or a quantised copy."""
+    def source(self, value: int, w: Packed, segments: int = 1) -> tuple[At, int, Hashable, int]:
+        """What a matrix wants of a value: floats or a quantised copy; the last number is the bytes of a segment."""
         if w.layout.is_float:
-            return self.at(value, 4 * first), self.stride(value), self.places[value]
-        return self.quantised(value, first, width)
+            return self.at(value), self.stride(value), self.places[value], 4 * w.columns
+        return *self.quantised(value, segments), matmul.quantised_width(w.columns)
 
     def fused_add(self, index: int) -> tuple[int, int] | None:
         """(add node, its other operand) when the only use of node `index` is to be added to an earlier value."""

@@ -93,15 +93,20 @@ def build_linear(kernel_set: str, layout: Layout) -> Callable[..., None]:
 
 
 def build_quantise() -> Callable[..., None]:
-    """Rows of floats -> quantised rows. Arguments: rows kind, x, x stride, blocks, out, out stride."""
+    """Rows of floats -> quantised rows, each in some segments with their side floats behind them.
+
+    Arguments: rows kind, x, x stride, blocks a segment, out, out stride, segments.
+    """
 
     def quantise(args: int, context: int, thread: int, threads: int) -> None:
         n = rows_of(context, int_at(args + 24))
         x, stride, blocks = int_at(args + 32), int_at(args + 40), int_at(args + 48)
         out, ostride = int_at(args + 56), int_at(args + 64)
         for t in range(n * thread // threads, n * (thread + 1) // threads):
-            codes = out + t * ostride
-            for b in range(blocks):
-                quantise_block(x + t * stride + 4 * BLOCK * b, codes + BLOCK * b, codes + BLOCK * blocks + SIDE * b)
+            for s in range(int_at(args + 72)):
+                source = x + t * stride + s * blocks * 4 * BLOCK
+                codes = out + t * ostride + s * blocks * (BLOCK + SIDE)
+                for b in range(blocks):
+                    quantise_block(source + 4 * BLOCK * b, codes + BLOCK * b, codes + BLOCK * blocks + SIDE * b)
 
     return quantise

@@ -57,9 +57,9 @@ def linear(plan: Lowering, index: int, node: Node) -> None:
 def head_linear(plan: Lowering, index: int, node: Node) -> None:
     x = node.inputs[0]
     w, kind = plan.weights.packed(_weight(node, 0)), plan.kinds[x]
+    source = plan.source(x, w, w.count)
     plan.place(index, kind)
     for head in range(w.count):
-        source = plan.source(x, w, head * w.columns, w.columns)
         if w.rows % GROUP == 0:
             plan.multiply(source, kind, w, head, plan.at(index, 4 * head * w.rows), plan.stride(index))
             continue

@@ -9,6 +9,11 @@ from llama.kernels.graph import Graph
 from llama.kernels.memory import Memory
 
 
+def state_bytes(size: int) -> int:
+    """Bytes of a state of `size` floats."""
+    return -(-4 * size // 64) * 64
+
+
 class Storage:
     """Memory of all cache layers (n_blocks, block bytes) and of all states (n_states, floats)."""
 
@@ -17,7 +22,7 @@ class Storage:
             layer.n_head_kv * (type_k.head_bytes(layer.head_k) + type_v.head_bytes(layer.head_v))
             for layer in graph.cache_layers
         ]
-        self._state_sizes = [-(-4 * size // 64) * 64 for size in graph.state_sizes]
+        self._state_sizes = [state_bytes(size) for size in graph.state_sizes]
         self.block_bytes = sum(self._sizes)
         self.allocate(0, 0)
 

@@ -8,7 +8,7 @@ import pytest
 
 from llama.errors import ModelFileError, UnknownArchitecture
 from llama.modelfile import ModelFile
-from llama.models import Model, known_architectures, load_model
+from llama.models import Model, known_architectures, load_model, registry
 from tests.models.zoo import ZooModel, zoo_model
 
 Change = Callable[[dict[str, Any]], None]
@@ -132,3 +132,10 @@ def test_experts_in_files_of_their_own_are_stacked(shared: Path, tmp_path: Path)
             split.append([name, shape, kind])
     spec["tensors"] = split
     assert load(spec, tmp_path).n_vocab == 288
+
+
+def test_architecture_files_state_the_difference_only() -> None:
+    folder = Path(registry.__file__).parent / "architectures"
+    lines = sorted(len(path.read_text().splitlines()) for path in folder.glob("*.py"))
+    assert lines[len(lines) // 2] < 50
+    assert lines[-1] < 150

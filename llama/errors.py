@@ -10,6 +10,7 @@
     │   ├── Unauthorized            no API key, or a wrong one
     │   └── NotFound                no such path, method, model or request
     ├── Unavailable                 not now: loading, stopping, queue full
+    │   └── QueueFull               too many requests are waiting
     ├── Cancelled                   someone ended this request by its id
     ├── NotSupported                this model or this configuration cannot do it
     ├── ModelFileError              a model file that is broken, hostile or of an unknown kind
@@ -84,6 +85,10 @@ class Unavailable(LlamaError):
     def __init__(self, message: str, retry_after: int | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class QueueFull(Unavailable):
+    """Too many requests are waiting; in a moment there may be room."""
 
 
 class Cancelled(LlamaError):

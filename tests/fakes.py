@@ -57,11 +57,11 @@ class ByteVocab:
         self.eog = frozenset({self.eos, self._ids["<|end|>"], self.eot})
         self.pieces = tuple(b"" if id in self._controls else piece for id, piece in enumerate(self._pieces))
 
-    def encode(self, text: str, *, add_special: bool = True, parse_special: bool = True) -> list[int]:
+    def encode(self, text: str, *, add_special: bool = True, parse_special: bool = True, guard: str = "") -> list[int]:
         known = (*CONTROLS, *MARKERS) if parse_special else MARKERS
         ids = [self.bos] if add_special and self.add_bos else []
         for part in re.split("(" + "|".join(map(re.escape, known)) + ")", text):
-            ids += [self._ids[part]] if part in known else list(part.encode())
+            ids += [self._ids[part]] if part in known else list((part.replace(guard, "") if guard else part).encode())
         return ids
 
     def piece(self, id: int, *, special: bool = True) -> bytes:

@@ -9,6 +9,7 @@ from llama.api.answer import Answer, Job
 from llama.api.anthropic import AnthropicAnswer
 from llama.api.call import ChatCall
 from llama.api.constraint import gbnf, plan_constraint
+from llama.api.guard import GUARD, guarded
 from llama.api.head import Head
 from llama.api.openai_chat import ChatAnswer
 from llama.api.parse import chat_call
@@ -56,7 +57,7 @@ def anthropic_count(service: Service, body: Body) -> dict[str, Any]:
 
 def apply_template(service: Service, body: Body) -> dict[str, Any]:
     """The prompt that a chat body becomes, as text."""
-    return {"prompt": _plan(service, chat_call(body, service.parts.openai)).prompt}
+    return {"prompt": _plan(service, chat_call(body, service.parts.openai)).prompt.replace(GUARD, "")}
 
 
 def _prompt_ids(service: Service, body: Body) -> list[int]:
@@ -66,7 +67,7 @@ def _prompt_ids(service: Service, body: Body) -> list[int]:
 
 def plan_ids(parts: Parts, plan: ChatPlan) -> list[int]:
     """The token ids of a plan's prompt."""
-    return parts.vocab.encode(plan.prompt, add_special=True, parse_special=True)
+    return parts.vocab.encode(plan.prompt, add_special=True, parse_special=True, guard=GUARD)
 
 
 def _job(service: Service, body: Body, prefix: str) -> tuple[Job, ChatCall, ChatPlan]:
@@ -103,7 +104,7 @@ def _plan(service: Service, chat: ChatCall) -> ChatPlan:
     rule = call.rule
     return prepare(
         service.parts.templates,
-        chat.messages,
+        guarded(chat.messages, service.parts.controls),
         tools=chat.tools,
         tool_choice=chat.tool_choice,
         parallel_tool_calls=chat.parallel_tool_calls,

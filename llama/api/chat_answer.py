@@ -57,8 +57,6 @@ class ParsedAnswer(Answer):
         choice = self.choices[event.index]
         choice.end = event
         del choice.entries[len(choice.entries) - event.dropped :]
-        if event.logprobs is not None:
-            choice.entries.append(event.logprobs)
         deltas = choice.parser.feed(event.text) + choice.parser.flush(partial=event.reason == "limit")
         chunks = self.deltas(choice, deltas, event) if deltas else []
         return [*chunks, *self.end(choice, event)]

@@ -25,4 +25,4 @@ def find_model(settings: Settings) -> Path:
             offline=settings.offline,
             cache_dir=cache_dir,
         )
-    return default_model(cache_dir)
+    return default_model(cache_dir, offline=settings.offline)

@@ -1,12 +1,14 @@
 """What a loaded model consists of, seen from the API: engine's share, templates, trie, defaults, description."""
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from llama.api.defaults import native_defaults, openai_defaults
+from llama.api.guard import control_pattern
 from llama.api.model_source import find_model
 from llama.api.overrides import metadata_overrides
 from llama.api.parse import Defaults
@@ -54,6 +56,12 @@ class Parts:
     def model(self) -> Any:
         """The model."""
         return self.loaded.model
+
+    @cached_property
+    def controls(self) -> re.Pattern[str]:
+        """The texts of the control tokens."""
+        texts = [self.vocab.text(token) for token in range(self.vocab.n_vocab) if self.vocab.is_control(token)]
+        return control_pattern(texts)
 
     @cached_property
     def trie(self) -> TokenTrie:

@@ -7,7 +7,7 @@ from llama.api.call import Call
 from llama.api.head import FINGERPRINT
 from llama.api.service import Service
 from llama.api.settings_body import generation_settings
-from llama.chat import Abilities
+from llama.chat.abilities import Abilities
 from llama.engine.request import Request
 from llama.errors import NotSupported
 

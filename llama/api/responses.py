@@ -120,7 +120,7 @@ class ResponsesAnswer(ParsedAnswer):
     def _grow(self, kind: str, part_kind: str, event: str, text: str) -> list[Chunk]:
         chunks = [] if self._open and self._items[-1]["type"] == kind else self._begin_text(kind, part_kind)
         self._items[-1]["content"][0]["text"] += text
-        extra = {"logprobs": []} if kind == "message" else {}
+        extra: dict[str, Any] = {"logprobs": []} if kind == "message" else {}
         return [*chunks, self._event(f"{event}.delta", **self._place(0), delta=text, **extra)]
 
     def _begin_text(self, kind: str, part_kind: str) -> list[Chunk]:
@@ -159,7 +159,7 @@ class ResponsesAnswer(ParsedAnswer):
         else:
             part = item["content"][0]
             name = "response.output_text.done" if item["type"] == "message" else "response.reasoning_text.done"
-            extra = {"logprobs": []} if item["type"] == "message" else {}
+            extra: dict[str, Any] = {"logprobs": []} if item["type"] == "message" else {}
             chunks.append(self._event(name, **self._place(0), text=part["text"], **extra))
             chunks.append(self._event("response.content_part.done", **self._place(0), part=dict(part)))
         chunks.append(self._event("response.output_item.done", output_index=len(self._items) - 1, item=dict(item)))

@@ -90,7 +90,11 @@ def _add(messages: list[dict[str, Any]], item: object) -> None:
             messages.append({"role": role, "content": content})
     elif kind == "function_call":
         function = {"name": _text(item, "name"), "arguments": _text(item, "arguments")}
-        call = {"id": item.get("call_id") or item.get("id") or "", "type": "function", "function": function}
+        call: dict[str, Any] = {
+            "id": item.get("call_id") or item.get("id") or "",
+            "type": "function",
+            "function": function,
+        }
         _assistant(messages).setdefault("tool_calls", []).append(call)
     elif kind == "function_call_output":
         output = item.get("output")
@@ -118,7 +122,7 @@ def _content(content: object) -> Any:
         return content
     if not isinstance(content, list):
         raise InvalidRequest("Field 'input': content must be a string or an array of parts", "input")
-    parts = []
+    parts: list[dict[str, Any]] = []
     for part in content:
         kind = part.get("type") if isinstance(part, dict) else None
         if kind in TEXT_PARTS:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from llama.engine.handle import Handle
 from llama.engine.request import Event, Failed, Request
-from llama.errors import Unavailable
+from llama.errors import QueueFull
 
 TICK = 0.05  # seconds without an event after which the reader may look around
 
@@ -81,10 +81,10 @@ class Run:
             prompt, request = self._waiting[0]
             try:
                 handle = self._submit(request)
-            except Unavailable:
+            except QueueFull:
                 if must and not self._running:
                     raise
-                return  # the queue is full: try again when one of ours is done
+                return  # try again when one of ours is done
             self._waiting.popleft()
             self.seeds[prompt] = handle.seeds
             self._running.append(_Running(prompt, handle))

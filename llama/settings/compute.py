@@ -54,10 +54,10 @@ class ComputeSettings:
     )
     kernels: str = option(
         "--kernels",
-        read=one_of("auto", "numpy", "compiled"),
+        read=one_of("auto", "numpy", "compiled", "avx512-vnni", "avx2-vnni", "avx2", "neon-dotprod", "llvm"),
         default="auto",
         env="LLAMA_ARG_KERNELS",
-        help="who computes: compiled (numba), numpy, or auto = compiled where it runs",
+        help="who computes: numpy, compiled (numba), one set of compiled kernels by name, or auto = the best that runs",
     )
     cache_type_k: str = option(
         "-ctk",

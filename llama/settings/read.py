@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 
 from llama.errors import SettingsError
 from llama.settings.inapplicable import IGNORED, REFUSED, Inapplicable
@@ -13,6 +14,8 @@ from llama.settings.option import Option, boolean
 from llama.settings.settings import Settings
 
 log = logging.getLogger(__name__)
+
+CACHE_FOLDER = "llama-server-py"
 
 
 def options() -> dict[str, Option]:
@@ -24,9 +27,16 @@ def read_settings(arguments: Sequence[str] | None = None, environment: Mapping[s
     """The settings that `arguments` (the process's own if None) and `environment` ask for. Raises SettingsError."""
     arguments = sys.argv[1:] if arguments is None else arguments
     environment = os.environ if environment is None else environment
-    values = _from_environment(environment)
+    values: dict[str, object] = {"cache_dir": _cache_dir(environment)}
+    values |= _from_environment(environment)
     values.update(_from_arguments(arguments))
     return Settings(**values)  # type: ignore[arg-type]  # each reader makes its field's type
+
+
+def _cache_dir(environment: Mapping[str, str]) -> str | None:
+    """Our folder below the one that the platform's variable names, if it does."""
+    parent = environment.get("XDG_CACHE_HOME") or environment.get("LOCALAPPDATA")
+    return str(Path(parent) / CACHE_FOLDER) if parent else None
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, object]:

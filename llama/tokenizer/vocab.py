@@ -73,10 +73,11 @@ class Vocab:
             first = last = None
         return [] if first is None else [first], [] if last is None else [last]
 
-    def encode(self, text: str, *, add_special: bool = True, parse_special: bool = True) -> list[int]:
+    def encode(self, text: str, *, add_special: bool = True, parse_special: bool = True, guard: str = "") -> list[int]:
         """The ids of `text`. `parse_special` finds control tokens in it; user-defined ones are found in any case.
 
-        `add_special` puts those tokens around it that the vocabulary asks for, such as BOS.
+        `add_special` puts those tokens around it that the vocabulary asks for, such as BOS. `guard` is a character that
+        keeps what it stands in from being read as a control token; it is left out of the text then.
         """
         if self._encoder is None:
             raise NotSupported("this model has no tokenizer: give the prompt as token ids")
@@ -86,6 +87,7 @@ class Vocab:
             if isinstance(part, int):
                 ids.append(part)
             else:
+                part = part.replace(guard, "") if guard else part
                 prefixed = self.type == "spm" and self.add_space_prefix and after_special
                 ids += self._encoder.encode(" " + part if prefixed else part)
             after_special = isinstance(part, int)

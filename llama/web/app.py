@@ -17,6 +17,7 @@ def create_app(settings: Settings | None = None, *, service: Service | None = No
     when whoever runs the application calls `app.extensions["llama"].service.ensure_started()`."""
     service = service or Service(settings or Settings())
     app = Flask(__name__, static_folder=None)
+    app.url_map.merge_slashes = False  # //health is another path, not a redirect
     lifecycle = Lifecycle(service.settings.graceful_timeout)
     app.extensions["llama"] = Mounted(service, lifecycle)
     app.register_blueprint(

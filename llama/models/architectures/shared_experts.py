@@ -67,3 +67,18 @@ def hunyuan(g: Graph, h: HParams, w: Weights) -> None:
     attention = partial(grouped_attention, rope=rope, norm_after_rope=True)
     ffn = partial(dense_or_experts, gate="softmax", normalise=True, n_ff=h.n_ffs[0])
     decoder(g, h, w, sequential_block(attention, ffn))
+
+
+@architecture("hy_v3")
+def hy_v3(g: Graph, h: HParams, w: Weights) -> None:
+    """Hunyuan 3: query and key heads are normed before they are rotated; a sigmoid unless the metadata differs."""
+    attention = partial(grouped_attention, rope=make_rope(h, w, HALVES))
+    gate: Gate | None = None if h.keys.integer("expert_gating_func", 0) else "sigmoid"
+    decoder(g, h, w, sequential_block(attention, partial(dense_or_experts, gate=gate)))
+
+
+@architecture("deepseek2-ocr")
+def deepseek2_ocr(g: Graph, h: HParams, w: Weights) -> None:
+    """Plain attention; the rotation takes no number from the metadata."""
+    rope = make_rope(h, w, HALVES, base=10000.0, n_rot=h.head_k, plain=True)
+    decoder(g, h, w, sequential_block(partial(grouped_attention, rope=rope), dense_or_experts))

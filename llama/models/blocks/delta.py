@@ -10,11 +10,11 @@ from llama.models.hparams import HParams
 from llama.models.layer import Layer
 
 
-def recurrent_layers(h: HParams) -> tuple[bool, ...]:
-    """Which layers are recurrent: as an array says, else all but every n-th, full_attention_interval, by default 4."""
+def recurrent_layers(h: HParams, interval: int = 4) -> tuple[bool, ...]:
+    """Which layers are recurrent: as an array says, else all but every n-th (full_attention_interval, or `interval`)."""
     if h.keys.array("attention.recurrent_layers") is not None:
         return tuple(bool(v) for v in h.keys.per_layer("attention.recurrent_layers", h.n_layer))
-    interval = h.keys.integer("full_attention_interval", 4) or 1
+    interval = h.keys.integer("full_attention_interval", interval) or 1
     return tuple((il + 1) % interval != 0 for il in range(h.n_layer))
 
 

@@ -39,7 +39,7 @@ def routing(layer: Layer, gate: Gate | None = None, **options: Any) -> Routing:
         "n_used": used,
         "gate": gate,
         "scale": keys.number("expert_weights_scale", 0.0) or 1.0,
-        "bias": layer.w.get("exp_probs_b.bias", h.n_expert),
+        "bias": layer.w.get(layer.w.first("exp_probs_b.bias", "exp_probs_b"), h.n_expert),
         **_groups(layer),
         **options,
     }

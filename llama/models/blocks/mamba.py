@@ -1,5 +1,8 @@
 """Selective state spaces: Mamba 1 and 2."""
 
+import math
+
+from llama.errors import ModelFileError
 from llama.kernels.graph import Value
 from llama.models.layer import Layer
 
@@ -50,7 +53,10 @@ def mamba2(layer: Layer, x: Value) -> Value:
 def head_vector(layer: Layer, like: Value, name: str, n_head: int) -> Value:
     """One weight a head as a value (T, n_head)."""
     ones = layer.g.scale(layer.g.columns(like, 0, n_head), 0.0, 1.0)
-    return layer.g.vector(ones, layer.w.need(name, n_head, 1), "mul")
+    tensor = layer.w.need(name)
+    if math.prod(tensor.shape) != n_head:
+        raise ModelFileError(f"tensor {tensor.name}: expected {n_head} elements, got {tensor.shape}")
+    return layer.g.vector(ones, tensor, "mul")
 
 
 def convolved(layer: Layer, x: Value, taps: int) -> Value:

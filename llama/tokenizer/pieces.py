@@ -1,7 +1,9 @@
 """The bytes that each token stands for."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from llama.tokenizer.tokens import BYTE, NORMAL, SPECIAL, Tokens
 
@@ -19,6 +21,8 @@ def _printable() -> list[int]:
 
 _SPELLING = dict(enumerate(_printable()))
 _BYTE_OF = {chr(code): byte for byte, code in _SPELLING.items()}
+_BETWEEN = "\ue000"  # stands in no spelling
+_BYTES = {code: _BYTE_OF.get(chr(code), "\ud800") for code in range(512)}  # U+D800 cannot be encoded: it raises
 
 
 def spell(data: bytes) -> str:
@@ -26,10 +30,16 @@ def spell(data: bytes) -> str:
     return data.decode("latin-1").translate(_SPELLING)
 
 
-def unspell(text: str) -> bytes:
+def unspell_all(texts: Sequence[str]) -> list[bytes]:
+    """The bytes that each text spells."""
+    try:
+        return [text.encode("latin-1") for text in _BETWEEN.join(texts).translate(_BYTES).split(_BETWEEN)]
+    except UnicodeEncodeError:
+        return [_unspell(text) for text in texts]
+
+
+def _unspell(text: str) -> bytes:
     """The bytes that `text` spells; characters that spell none are named, as llama.cpp names them."""
-    if text.isascii() and " " not in text and text.isprintable():
-        return text.encode()
     return b"".join(bytes([_BYTE_OF[char]]) if char in _BYTE_OF else _unknown(char, text) for char in text)
 
 
@@ -51,23 +61,33 @@ def unescape(text: str) -> bytes:
     return bytes(out)
 
 
-def unblank(text: str) -> bytes:
-    """The bytes of a token that spells blanks as U+2581."""
-    return text.replace(BLANK, " ").encode("utf-8", "surrogatepass")
+def unblank_all(texts: Sequence[str]) -> list[bytes]:
+    """The bytes of tokens that spell blanks as U+2581."""
+    return [text.replace(BLANK, " ").encode("utf-8", "surrogatepass") for text in texts]
 
 
-def token_pieces(tokens: Tokens, spelled: Callable[[str], bytes]) -> list[bytes]:
+def raw_all(tokens: Tokens) -> list[bytes]:
+    """The bytes of tokens that are spelled as they are; <0xNN> is that byte."""
+    kinds = tokens.kinds.tolist()
+    return [
+        _byte(text) if kind & BYTE else text.encode("utf-8", "surrogatepass")
+        for text, kind in zip(tokens.texts, kinds, strict=True)
+    ]
+
+
+def token_pieces(tokens: Tokens, spelled: Callable[[Sequence[str]], list[bytes]]) -> list[bytes]:
     """The bytes of every token: of normal ones as `spelled` says, special ones their text, unused ones nothing."""
-    pieces = []
-    for text, kind in zip(tokens.texts, tokens.kinds.tolist(), strict=True):
+    plain = (tokens.kinds & NORMAL != 0) & (tokens.kinds & SPECIAL == 0)
+    normal: list[int] = np.flatnonzero(plain).tolist()
+    pieces = [b""] * len(tokens)
+    for id, piece in zip(normal, spelled([tokens.texts[id] for id in normal]), strict=True):
+        pieces[id] = piece
+    for id in np.flatnonzero(~plain).tolist():
+        kind = tokens.kinds[id]
         if kind & SPECIAL:
-            pieces.append(text.encode("utf-8", "surrogatepass"))
-        elif kind & NORMAL:
-            pieces.append(spelled(text))
+            pieces[id] = tokens.texts[id].encode("utf-8", "surrogatepass")
         elif kind & BYTE:
-            pieces.append(_byte(text))
-        else:
-            pieces.append(b"")
+            pieces[id] = _byte(tokens.texts[id])
     return pieces
 
 

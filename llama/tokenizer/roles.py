@@ -5,7 +5,7 @@ Files say it by ids under keys of their own; what they leave out is known by the
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llama.tokenizer.tokens import CONTROL, LSTRIP, NORMAL, RSTRIP, USER_DEFINED, Tokens
 
@@ -48,14 +48,6 @@ KEYS = {
     "fim_rep": ("fim_rep_token_id",),
     "fim_sep": ("fim_sep_token_id",),
 }
-DEFAULTS = {
-    "spm": Roles(bos=1, eos=2, unk=0),
-    "wpm": Roles(bos=101, unk=100, sep=102, pad=0, mask=103),
-    "bpe": Roles(bos=11, eos=11),
-    "ugm": Roles(eos=1, unk=2, pad=0),
-    "rwkv": Roles(),
-    "plamo2": Roles(bos=1, eos=2, unk=0, pad=3),
-}
 # Texts that tell the part of a token that no key names; the first that the vocabulary has counts.
 TEXTS = {
     "eot": (
@@ -92,9 +84,9 @@ SHOWN_TEXTS = (
 )  # parts of gpt-oss answers that readers parse
 
 
-def find_roles(metadata: Mapping[str, object], kind: str, tokens: Tokens) -> Roles:
-    """The parts as the keys tell them, else the kind's defaults, else the texts; found tokens become control tokens."""
-    roles = Roles(**vars(DEFAULTS[kind]))
+def find_roles(metadata: Mapping[str, object], defaults: Roles, tokens: Tokens) -> Roles:
+    """The parts as the keys tell them, else the defaults, else the texts; those found by text become control tokens."""
+    roles = replace(defaults)
     for role, keys in KEYS.items():
         default = getattr(roles, role)
         if default is not None and default >= len(tokens):

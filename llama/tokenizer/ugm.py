@@ -1,0 +1,105 @@
+"""Unigram, T5's way: of all ways to cut a text into tokens the most probable one."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from llama.tokenizer.charmap import CharacterMap
+from llama.tokenizer.pieces import BLANK
+from llama.tokenizer.tokens import NORMAL, UNUSED, USER_DEFINED, Tokens
+from llama.tokenizer.wordcache import CACHED_WORDS, LONGEST_CACHED, BlankSplitter
+
+PENALTY = np.float32(10)  # how much less probable than the rarest token an unknown character is, in log
+
+
+class UnigramEncoder:
+    """Encodes text between special tokens. Safe to call from several threads."""
+
+    def __init__(
+        self, tokens: Tokens, unk: int | None, charmap: CharacterMap, *, add_space_prefix: bool, merge_blanks: bool
+    ) -> None:
+        usable = tokens.kinds & (NORMAL | USER_DEFINED | UNUSED) != 0
+        fixed = tokens.kinds & USER_DEFINED != 0
+        normal = tokens.scores[tokens.kinds & NORMAL != 0]
+        self._unk = -1 if unk is None else unk
+        self._unknown_score = float((normal.min() if len(normal) else np.float32(0)) - PENALTY)
+        scores = np.where(fixed, np.float32(0), tokens.scores).tolist()
+        self._scores: dict[str, tuple[float, int]] = {
+            text: (scores[id], id) for id, text in enumerate(tokens.texts) if usable[id]
+        }
+        self._charmap = charmap
+        self._fixed = FixedTexts(tokens.texts[id] for id in np.flatnonzero(fixed).tolist())
+        self._prefix = add_space_prefix
+        self._merge = merge_blanks
+        self._remembered = lru_cache(CACHED_WORDS)(self._part)
+
+    def encode(self, text: str) -> Iterable[int]:
+        ids: list[int] = []
+        for part in self._blanks.split(self._normal(text)):
+            for id in self._remembered(part) if len(part) <= LONGEST_CACHED else self._part(part):
+                # What is unknown in a row is one unknown token, or nothing where the vocabulary has none.
+                if id != self._unk or (id >= 0 and ids[-1:] != [id]):
+                    ids.append(id)
+        return ids
+
+    @cached_property
+    def _blanks(self) -> BlankSplitter:
+        return BlankSplitter(self._scores)
+
+    @cached_property
+    def _lengths(self) -> dict[str, list[int]]:
+        """The lengths of the tokens that begin with a character."""
+        lengths: dict[str, set[int]] = defaultdict(set)
+        for text in self._scores:
+            lengths[text[0]].add(len(text))
+        return {first: sorted(found) for first, found in lengths.items()}
+
+    def _normal(self, text: str) -> str:
+        """`text` with its characters mapped, and its blanks escaped as the vocabulary wants them."""
+        mapped = self._charmap.apply(text, self._fixed)
+        if self._merge:
+            return "".join(BLANK + word for word in mapped.split(" ") if word)
+        bare = mapped.lstrip(" ")
+        if self._prefix and bare:
+            mapped = " " * (len(mapped) - len(bare) + 1) + bare
+        return mapped.replace(" ", BLANK)
+
+    def _part(self, part: str) -> tuple[int, ...]:
+        """The best path, found forwards: at each place the best way to get there and the token it ends with."""
+        n = len(part)
+        best = [0.0] + [-np.inf] * n
+        taken = [(self._unk, 0)] * (n + 1)  # token, where it begins
+        for at, char in enumerate(part):
+            single = False
+            for length in self._lengths.get(char, ()):
+                found = self._scores.get(part[at : at + length]) if at + length <= n else None
+                if found is not None:
+                    single = single or length == 1
+                    if best[at] + found[0] > best[at + length]:
+                        best[at + length] = best[at] + found[0]
+                        taken[at + length] = (found[1], at)
+            if not single and best[at] + self._unknown_score > best[at + 1]:
+                best[at + 1] = best[at] + self._unknown_score
+                taken[at + 1] = (self._unk, at)
+        ids = []
+        while n > 0:
+            id, n = taken[n]
+            ids.append(id)
+        return tuple(reversed(ids))
+
+
+class FixedTexts:
+    """User-defined tokens, which stay as they are where a text is normalised, and so do beginnings of them."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._prefixes = {text[:n] for text in texts for n in range(1, len(text) + 1)}
+        self.firsts = {prefix for prefix in self._prefixes if len(prefix) == 1}
+
+    def match(self, text: str, at: int) -> int:
+        """How many characters at `at` are the beginning of a user-defined token."""
+        n = 0
+        while at + n < len(text) and text[at : at + n + 1] in self._prefixes:
+            n += 1
+        return n

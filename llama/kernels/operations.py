@@ -79,7 +79,7 @@ def norm(plan: Lowering, index: int, node: Node) -> None:
     kind, size = str(node.attrs["kind"]), _int(node, "size")
     more: list[int] = [node.width // size, size]
     for tensor in node.weights:
-        whole = tensor is not None and tensor.shape[-1] != size
+        whole = tensor is not None and int(np.prod(tensor.shape)) != size
         more += [plan.weights.floats(tensor), 4 * size if whole else 0]
     kernel = Kernel(f"norm {kind}", partial(rows.build_norm, kind))
     plan.rowwise(index, node, kernel, *more, bits(float(_any(node, "eps"))))

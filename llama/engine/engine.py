@@ -25,11 +25,9 @@ from llama.engine.request import Request
 from llama.engine.sequence import Sequence
 from llama.engine.slot import Slot, SlotInfo
 from llama.engine.worker import State, Worker
-from llama.errors import Cancelled, ContextOverflow, InvalidRequest, NotFound, NotSupported, Unavailable
+from llama.errors import Cancelled, ContextOverflow, InvalidRequest, NotSupported
 
 T = TypeVar("T")
-
-PATIENCE = 30.0  # seconds that saving, restoring or erasing waits for a slot to be free
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +175,8 @@ class Engine:
 
     def cancel(self, id: str) -> int:
         """End the requests whose public id this is, by `Failed(Cancelled)`; return how many there were."""
+        if not id:
+            return 0
         handles = {sequence.handle for sequence in self._find(id)}
         for handle in handles:
             handle.abort(Cancelled("the request was cancelled"))
@@ -261,23 +261,8 @@ class Engine:
         return self._with_slot(slot, erase)
 
     def _with_slot(self, id: int, work: Callable[[Loop, Slot], T]) -> T:
-        """Do `work` in the engine's thread as soon as the slot is free."""
         self.start()
-        loop = self._worker.ready()
-        if not 0 <= id < len(loop.slots):
-            raise NotFound(f"there is no slot {id}, slots are 0 to {len(loop.slots) - 1}", "id_slot")
-
-        def attempt(loop: Loop) -> tuple[bool, T | None]:
-            slot = loop.slots[id]
-            return (True, work(loop, slot)) if slot.sequence is None else (False, None)
-
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            free, result = self._worker.call(attempt).result()
-            if free:
-                return result  # type: ignore[return-value]
-            time.sleep(0.02)
-        raise Unavailable(f"slot {id} is busy", retry_after=5)
+        return self._worker.with_slot(id, work)
 
     def _fingerprint(self) -> str:
         loaded = self._worker.ready().loaded

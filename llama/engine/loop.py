@@ -122,7 +122,7 @@ class Loop:
             if not sequence.ready:
                 continue
             slot = choose(self.slots, sequence)
-            if slot is None and sequence.request.id_slot >= 0:
+            if slot is None and sequence.pinned:
                 continue
             if slot is None or not self._enter(sequence, slot, now):
                 return
@@ -130,7 +130,7 @@ class Loop:
     def _enter(self, sequence: Sequence, slot: Slot, now: float) -> bool:
         """Start `sequence` in `slot`, unless cache blocks are short."""
         limit = sequence.reusable
-        if sequence.request.id_slot >= 0 and not sequence.admitted:
+        if sequence.pinned and not sequence.admitted:
             # who names a slot continues what that slot holds, as with llama-server
             limit = min(limit, shared_length(slot.tokens, sequence.tokens))
         if self.running:
@@ -152,7 +152,7 @@ class Loop:
         model = self.loaded.model
         if not model.has_state:
             for sequence in self.running:
-                if sequence.pending > 1:
+                if sequence.pending > 1 and not sequence.pinned:
                     self._join(sequence)
         shares = wanted(self.running, self._pace.budget, self._most, sharing=not model.has_state)
         return grant(shares, self.memory.pool, self._make_room)

@@ -69,6 +69,11 @@ class Sequence:
         return len(self.tokens) - (self.chain.length if self.chain else 0)
 
     @property
+    def pinned(self) -> bool:
+        """True if the caller named the slot; the other choices go where there is room."""
+        return self.request.id_slot >= 0 and not self.index
+
+    @property
     def ready(self) -> bool:
         """False while the first choice is still reading the prompt that this one shares."""
         leader = self.leader

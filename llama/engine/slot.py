@@ -77,9 +77,8 @@ class Slot:
 
 def choose(slots: list[Slot], sequence: Sequence) -> Slot | None:
     """The free slot for `sequence`: the one it names, the one that shares most with its prompt, the oldest."""
-    wanted = sequence.request.id_slot
-    if wanted >= 0:
-        named = slots[wanted % len(slots)]
+    if sequence.pinned:
+        named = slots[sequence.request.id_slot % len(slots)]
         return named if named.sequence is None else None
     free = [slot for slot in slots if slot.sequence is None]
     if not free:

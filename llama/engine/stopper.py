@@ -28,6 +28,11 @@ class Stopper:
         self.shown += len(shown)
         return shown + (self.word if self._include else "")
 
+    def skip(self, text: str) -> str:
+        """Pass `text` on without looking for stop strings."""
+        self.shown += len(text)
+        return text
+
     def flush(self) -> str:
         """The text held back: nothing more comes, so it is no stop string."""
         held, self._held = self._held, ""

@@ -16,7 +16,8 @@ from llama.engine.loop import Limits, Loop
 from llama.engine.metrics import Metrics
 from llama.engine.model import Loaded
 from llama.engine.sequence import Sequence
-from llama.errors import LlamaError, QueueFull, Unavailable
+from llama.engine.slot import Slot
+from llama.errors import LlamaError, NotFound, QueueFull, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,7 @@ State = Literal["loading", "ready", "failed", "stopping"]
 T = TypeVar("T")
 
 SWITCH = 0.0005  # seconds: the engine must not wait long for the interpreter lock while others parse and tokenise
+PATIENCE = 30.0  # seconds that work on a slot waits for it to be free
 BLOCKED = 0.005  # seconds until the next try when work is waiting that cannot go on yet
 
 
@@ -124,6 +126,24 @@ class Worker:
             self._jobs.append((future, work))
             self._wake.notify_all()
         return future
+
+    def with_slot(self, id: int, work: Callable[[Loop, Slot], T]) -> T:
+        """Have the thread do `work` as soon as the slot is free. Raises Unavailable if it stays busy for long."""
+        n_slots = len(self.ready().slots)
+        if not 0 <= id < n_slots:
+            raise NotFound(f"there is no slot {id}, slots are 0 to {n_slots - 1}", "id_slot")
+
+        def attempt(loop: Loop) -> tuple[T] | None:
+            slot = loop.slots[id]
+            return (work(loop, slot),) if slot.sequence is None else None
+
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            done = self.call(attempt).result()
+            if done is not None:
+                return done[0]
+            time.sleep(0.02)
+        raise Unavailable(f"slot {id} is busy", retry_after=5)
 
     def embed(self, items: list[Input]) -> None:
         """Queue inputs for embedding."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from llama.engine.budget import Thought
 from llama.engine.model import Loaded
 from llama.engine.request import FinishReason, Logprobs, Request, TokenProb
 from llama.engine.stopper import Indentation, Stopper
-from llama.sampling import Sampled, Sampler
+from llama.sampling import Sampled, Sampler, SamplingVocab
 from llama.tokenizer import Detokenizer
 
 
@@ -35,7 +35,8 @@ class Writer:
     def __init__(self, request: Request, index: int, loaded: Loaded) -> None:
         self.request = request
         self.constraint = request.constraint() if request.constraint else None
-        self.sampler = Sampler(request.sampling, loaded.sampling, request.prompt, self.constraint, index)
+        vocab = sampling_vocab(request, loaded.sampling)
+        self.sampler = Sampler(request.sampling, vocab, request.prompt, self.constraint, index)
         self.thought = Thought(request.reasoning_budget) if request.reasoning_budget else None
         self._vocab = loaded.vocab
         self._detokenizer = Detokenizer(loaded.vocab, special=request.special, preserved=request.preserved)
@@ -96,7 +97,8 @@ class Writer:
         self.has_new_line |= new_line
         if self._indentation is not None:
             text = self._indentation.feed(text)
-        self.text = self._stopper.feed(text)
+        early = self.n_tokens < self.request.sampling.min_tokens
+        self.text = self._stopper.skip(text) if early else self._stopper.feed(text)
         self._chars += len(text)
         if self._stopper.word:
             return End("word", dropped=self._dropped())
@@ -138,3 +140,10 @@ class Writer:
         piece = self._vocab.piece
         chosen = TokenProb(token, piece(token, special=True), logprob)
         return Logprobs(chosen, tuple(TokenProb(id, piece(id, special=True), p) for id, p in top))
+
+
+def sampling_vocab(request: Request, vocab: SamplingVocab) -> SamplingVocab:
+    """The vocabulary for a request's sampler: with `min_tokens`, its stop tokens are as impossible as end tokens."""
+    if not request.stop_token_ids or not request.sampling.min_tokens or request.sampling.ignore_eos:
+        return vocab
+    return replace(vocab, eog=vocab.eog | request.stop_token_ids)

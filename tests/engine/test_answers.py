@@ -66,6 +66,16 @@ def test_stop_tokens_end_the_text_and_are_not_shown() -> None:
     assert say("abXcd", stop_token_ids=frozenset(b"X"), include_stop=True).text == "abX"
 
 
+def test_before_min_tokens_nothing_ends_the_text() -> None:
+    wishes = {"stop": ("b",), "stop_token_ids": frozenset(b"c")}
+    for n, text in ((0, "a"), (2, "a"), (3, "abXa"), (5, "abXa"), (6, "abXabXa"), (9, "abXabXabX")):
+        sampling = SamplingParams(temperature=0, min_tokens=n, logit_bias=((ord("X"), 10.0),))
+        request = Request(prompt=PROMPT, sampling=sampling, n_predict=9, **wishes)  # type: ignore[arg-type]
+        answer = Driver(ScriptedModel("abcd", lead=20)).answer(request)
+        assert answer.end.n_tokens >= n
+        assert answer.text == text
+
+
 def test_control_tokens_are_shown_when_asked_for() -> None:
     script = "a<|im_start|>b<|end|>"
     assert say(script).text == "ab"

@@ -6,7 +6,7 @@ import pytest
 
 from llama.engine.request import Request
 from llama.errors import InvalidRequest
-from tests.engine.drive import GREEDY, ask, lone, running
+from tests.engine.drive import GREEDY, ask, fold, lone, running
 from tests.fakes import HashModel
 
 FRANCE = tuple(b"The capital of France")
@@ -41,6 +41,14 @@ def test_who_names_a_slot_reuses_what_that_slot_holds(tmp_path: Path) -> None:
         engine.restore_slot(0, tmp_path / "a.bin")
         assert cached(GERMANY, 0) == common
         assert cached(GERMANY, 1) == len(GERMANY) - 1
+
+
+def test_of_several_choices_only_the_first_is_bound_to_the_slot() -> None:
+    with running(HashModel(delay=0.001), n_slots=3, n_ctx=256) as engine:
+        handle = engine.submit(Request(prompt=FRANCE, sampling=GREEDY, n=3, n_predict=20, id_slot=2))
+        answers = fold(list(handle))
+        assert answers[0].end.id_slot == 2
+        assert {answer.end.id_slot for answer in answers} == {0, 1, 2}
 
 
 def test_an_erased_slot_reads_everything_again() -> None:

@@ -19,7 +19,7 @@ ALIAS = -1  # a member that stands for all frames of its link; the frame of a lo
 LOCAL = 1 << 30  # links from here on are local ones
 
 N_LINKS, N_MEMBERS, N_STATES, N_HEADS = range(4)  # places in Arena.used
-EPOCH, N_WORK, N_SEEN, N_LOCAL, N_PARENTS, FLAGS, FULL, N_FOUND = range(8)  # places in Scratch.used
+EPOCH, N_WORK, N_SEEN, N_LOCAL, N_PARENTS, FLAGS, FULL, N_FOUND, N_CUT, N_ALIVE = range(10)  # places in Scratch.used
 
 
 class Arena(NamedTuple):
@@ -37,12 +37,13 @@ class Arena(NamedTuple):
     flags: Ints
     state_table: Ints
     following: Ints  # (states, classes), -1 = not worked out yet
+    shortened: Ints  # (links, depths), -1 = not worked out yet
 
 
 class Scratch(NamedTuple):
     """What a step needs while it is worked out."""
 
-    used: Longs  # (8,)
+    used: Longs  # (10,)
     work_node: Ints
     work_link: Ints
     seen_epoch: Longs
@@ -62,6 +63,7 @@ class Scratch(NamedTuple):
     sort_link: Ints
     heads: Longs
     path: Ints
+    cut: Ints  # tree nodes at which a stack that was cut off ran out
 
 
 @compiled

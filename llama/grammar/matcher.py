@@ -2,11 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from llama.errors import GrammarError
 from llama.grammar.automaton import TOKEN
 from llama.grammar.interning import DEAD
-from llama.grammar.masks import Mask
+from llama.grammar.masks import Mask, MaskFound
 from llama.grammar.space import Space
+from llama.grammar.tree import allow_tokens, with_ancestors
 
 if TYPE_CHECKING:
     from llama.grammar.program import Program
@@ -39,13 +42,19 @@ class Matcher:
 
     def mask(self, space: Space, state: int) -> Mask:
         """The tokens that may come next in `state`."""
-        place = (space.number, state)
-        mask = self.trie.masks.get(place)
-        if mask is None:
-            with space.lock:
-                mask = self._new_mask(space, state)
-            self.trie.masks.put(place, mask)
-        return mask
+        with space.lock:
+            short = space.shortened(state)
+            found = self.trie.masks.get((space.number, short))
+            if found is None:
+                found = self._new_mask(space, short)
+                self.trie.masks.put((space.number, short), found)
+            if not len(found.undecided):
+                return found.mask
+            whole = self.trie.masks.get((space.number, state))
+            if whole is None:
+                whole = self._decided(space, state, found)
+                self.trie.masks.put((space.number, state), whole)
+            return whole.mask
 
     def after(self, space: Space, state: int, token: int) -> int:
         """The state after `token`; DEAD if it may not come. End tokens are not for this."""
@@ -59,8 +68,19 @@ class Matcher:
             ]
             return space.after(whole + space.heads(by_text)) if whole else by_text
 
-    def _new_mask(self, space: Space, state: int) -> Mask:
-        mask = space.allow(state, self.trie.tree)[self.trie.node_of]
+    def _decided(self, space: Space, state: int, found: MaskFound) -> MaskFound:
+        """The mask of `state`, given that of its shortened form: tokens that get down to the cut are read again."""
+        mask = found.mask.copy()
+        alive = space.allow_again(state, self.trie.tree, found.undecided)
+        allow_tokens(self.trie.tree, self.trie.tokens, alive, mask)
+        mask.flags.writeable = False
+        return MaskFound(mask)
+
+    def _new_mask(self, space: Space, state: int) -> MaskFound:
+        tree = self.trie.tree
+        alive, cut = space.allow(state, tree)
+        mask = np.zeros(self.trie.n_vocab, np.bool_)
+        allow_tokens(tree, self.trie.tokens, alive, mask)
         for node, _ in self._token_heads(space, state):
             wanted = self._wanted(node)
             if wanted >= 0:
@@ -70,7 +90,7 @@ class Matcher:
                 mask[-wanted:] = True
         mask[self.trie.end_tokens] = space.may_end(state)
         mask.flags.writeable = False
-        return mask
+        return MaskFound(mask, with_ancestors(tree, cut) if len(cut) else cut)
 
     def _token_heads(self, space: Space, state: int) -> list[tuple[int, int]]:
         if not len(self._tokens):

@@ -14,6 +14,8 @@ from llama.grammar.interning import (
     BOTTOM_LINK,
     DEAD,
     MAY_END,
+    N_ALIVE,
+    N_CUT,
     N_STATES,
     NO_SCRATCH,
     UNKNOWN_LINK,
@@ -24,8 +26,9 @@ from llama.grammar.interning import (
     intern_state,
 )
 from llama.grammar.program import Network, Program
+from llama.grammar.shortening import KEPT_FRAMES, shortened_state
 from llama.grammar.tree import TreeNodes
-from llama.grammar.walk import allow, read
+from llama.grammar.walk import allow, allow_again, read
 
 LARGEST_SCRATCH = 1 << 20
 _NUMBERS = itertools.count()
@@ -41,20 +44,17 @@ class Space:
         self._longest = longest_token
         self._scratch = _scratch(len(self.network.start), 256, longest_token)
         self._arena = _arena(**FIRST_SIZES, classes=self._n_classes)
+        self._shortened: dict[int, int] = {}
         self.lock = threading.Lock()
         self._make_first_links()
         self.start = self.after([(int(self.network.start[0]), BOTTOM_LINK)])
         self.spaced_start = self.after([(program.spaced_root, BOTTOM_LINK)])
+        self.nbytes = self._size()  # memory that the tables take
         self.number = next(_NUMBERS)
 
     @property
     def n_states(self) -> int:
         return int(self._arena.used[N_STATES])
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that the tables take."""
-        return sum(table.nbytes for table in self._arena) + sum(table.nbytes for table in self._scratch)
 
     def may_end(self, state: int) -> bool:
         return bool(self._arena.flags[state] & MAY_END)
@@ -127,16 +127,41 @@ class Space:
 
         return self._retry(reach)
 
-    def allow(self, state: int, tree: TreeNodes) -> NDArray[np.bool_]:
-        """Which nodes of the tree can be read in `state`, (N + 1,): the last one stands for tokens without text."""
-        alive = np.zeros(len(tree.byte) + 1, np.bool_)
-        at, end = 0, len(tree.byte)
-        while at < end:
+    def shortened(self, state: int) -> int:
+        """A state that allows the same tokens, but for those that get down to where its stack is cut off."""
+        short = self._shortened.get(state)
+        if short is None:
+            kept, longest = KEPT_FRAMES, self._longest
+            short = self._retry(lambda net, arena, scratch: shortened_state(net, arena, scratch, state, kept, longest))
+            self._shortened[state] = short
+        return short
+
+    def allow(self, state: int, tree: TreeNodes) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The nodes of the tree that can be read in `state`, and those at which a cut-off stack has run out."""
+        found = np.empty(len(tree.byte), np.int32)
+        self._scratch.used[N_CUT] = self._scratch.used[N_ALIVE] = 0
+        at = 0
+        while at < len(found):
             self._scratch.path[0] = state
-            at, why = allow(self.network, self._arena, self._scratch, tree, at, end, alive)
+            at, why = allow(self.network, self._arena, self._scratch, tree, at, found)
             if why < 0:
                 self._grow(why)
-        return alive
+        return found[: self._scratch.used[N_ALIVE]], self._scratch.cut[: self._scratch.used[N_CUT]].copy()
+
+    def allow_again(self, state: int, tree: TreeNodes, nodes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Those of `nodes` (in order, each with all nodes above it) that can be read in `state`."""
+        found = np.empty(len(nodes), np.int32)
+        self._scratch.used[N_ALIVE] = 0
+        at = 0
+        while at < len(nodes):
+            self._scratch.path[0] = state
+            at, why = allow_again(self.network, self._arena, self._scratch, tree, nodes, at, found)
+            if why < 0:
+                self._grow(why)
+        return found[: self._scratch.used[N_ALIVE]]
+
+    def _size(self) -> int:
+        return sum(table.nbytes for table in self._arena) + sum(table.nbytes for table in self._scratch)
 
     def _retry(self, ask: Callable[[Network, Arena, Scratch], int]) -> int:
         while True:
@@ -150,11 +175,14 @@ class Space:
             size = 2 * len(self._scratch.work_node)
             if size > LARGEST_SCRATCH:
                 raise GrammarError("grammar: it can be read in too many ways at once")
-            path = self._scratch.path
+            old = self._scratch
             self._scratch = _scratch(len(self.network.start), size, self._longest)
-            self._scratch.path[:] = path
+            self._scratch.path[:] = old.path
+            self._scratch.cut[: len(old.cut)] = old.cut
+            self._scratch.used[:] = old.used
         else:
             self._arena = _grown(self._arena)
+        self.nbytes = self._size()
 
     def _make_first_links(self) -> None:
         for node in (ACCEPT_NODE, UNKNOWN_NODE):
@@ -172,7 +200,7 @@ def _ints(size: int, value: int = -1) -> NDArray[np.int32]:
 
 def _scratch(n_keys: int, size: int, longest: int) -> Scratch:
     return Scratch(
-        used=np.zeros(8, np.int64),
+        used=np.zeros(10, np.int64),
         work_node=_ints(size),
         work_link=_ints(size),
         seen_epoch=np.full(4 * size, -1, np.int64),
@@ -192,6 +220,7 @@ def _scratch(n_keys: int, size: int, longest: int) -> Scratch:
         sort_link=_ints(size),
         heads=np.zeros(size, np.int64),
         path=_ints(longest + 1),
+        cut=_ints(size),
     )
 
 
@@ -209,7 +238,16 @@ def _arena(links: int, members: int, states: int, heads: int, classes: int) -> A
         flags=_ints(states, 0),
         state_table=_ints(4 * states),
         following=np.full((states, classes), -1, np.int32),
+        shortened=_ends(np.full((links + 1, KEPT_FRAMES + 1), -1, np.int32)),
     )
+
+
+def _ends(shortened: NDArray[np.int32]) -> NDArray[np.int32]:
+    """With the links that stand for themselves: at depth 0 the unknown one, and the two ends of stacks."""
+    shortened[:, 0] = UNKNOWN_LINK
+    shortened[BOTTOM_LINK] = BOTTOM_LINK
+    shortened[UNKNOWN_LINK] = UNKNOWN_LINK
+    return shortened
 
 
 def _grown(old: Arena) -> Arena:

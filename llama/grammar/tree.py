@@ -18,25 +18,37 @@ class TreeNodes(NamedTuple):
     byte: NDArray[np.uint8]  # (N,)
     depth: Ints  # (N,) from 1
     skip: Ints  # (N,) where to go on when this subtree is of no use
+    parent: Ints  # (N,) -1 under the root
+    first_token: Ints  # (N + 1,) tokens that end at node i: first_token[i] .. first_token[i + 1]
 
 
 def build_tree(pieces: Sequence[bytes], eog: frozenset[int]) -> tuple[TreeNodes, Ints]:
-    """The tree, and the node that each token ends at, (n_vocab,): N for those without text and those that end one."""
+    """The tree, and its tokens in order: all that have a text and do not end one."""
     order = sorted((token for token, piece in enumerate(pieces) if piece and token not in eog), key=pieces.__getitem__)
     sizes = np.array([len(pieces[token]) for token in order], np.int64)
     text = np.frombuffer(b"".join(pieces[token] for token in order) or b"\0", np.uint8)
     ends = np.cumsum(sizes)
     full = int(sizes.sum())
-    nodes = TreeNodes(np.empty(full, np.uint8), np.empty(full, np.int32), np.empty(full, np.int32))
-    last = np.empty(len(order), np.int32)
-    n = _fill_tree(text, ends - sizes, ends, nodes, last, np.empty(int(sizes.max(initial=0)) + 2, np.int32))
-    node_of = np.full(len(pieces), n, np.int32)
-    node_of[order] = last
-    return TreeNodes(nodes.byte[:n].copy(), nodes.depth[:n].copy(), nodes.skip[:n].copy()), node_of
+    nodes = TreeNodes(
+        np.empty(full, np.uint8),
+        np.empty(full, np.int32),
+        np.empty(full, np.int32),
+        np.empty(full, np.int32),
+        np.empty(full + 1, np.int32),
+    )
+    n = _fill_tree(text, ends - sizes, ends, nodes, np.empty(int(sizes.max(initial=0)) + 2, np.int32))
+    cut = TreeNodes(
+        nodes.byte[:n].copy(),
+        nodes.depth[:n].copy(),
+        nodes.skip[:n].copy(),
+        nodes.parent[:n].copy(),
+        nodes.first_token[: n + 1].copy(),
+    )
+    return cut, np.array(order, np.int32)
 
 
 @compiled
-def _fill_tree(text: NDArray[np.uint8], starts: Longs, ends: Longs, nodes: TreeNodes, last: Ints, open_at: Ints) -> int:
+def _fill_tree(text: NDArray[np.uint8], starts: Longs, ends: Longs, nodes: TreeNodes, open_at: Ints) -> int:
     """Write the tree of sorted tokens; `open_at[d]` is the open node of depth d. Returns the number of nodes."""
     n = 0
     height = 0
@@ -54,10 +66,36 @@ def _fill_tree(text: NDArray[np.uint8], starts: Longs, ends: Longs, nodes: TreeN
             nodes.byte[n] = text[starts[i] + height]
             height += 1
             nodes.depth[n] = height
+            nodes.first_token[n] = i
+            nodes.parent[n] = open_at[height - 1] if height > 1 else -1
             open_at[height] = n
             n += 1
-        last[i] = open_at[height]
     while height > 0:
         nodes.skip[open_at[height]] = n
         height -= 1
+    nodes.first_token[n] = starts.shape[0]
     return n
+
+
+@compiled
+def with_ancestors(nodes: TreeNodes, roots: Ints) -> Ints:
+    """The nodes of the subtrees at `roots` (in order), and all nodes above them, in order."""
+    chosen = np.zeros(nodes.byte.shape[0], np.bool_)
+    end = 0
+    for i in range(roots.shape[0]):
+        for node in range(max(end, roots[i]), nodes.skip[roots[i]]):
+            chosen[node] = True
+        end = max(end, nodes.skip[roots[i]])
+        above = nodes.parent[roots[i]]
+        while above >= 0 and not chosen[above]:
+            chosen[above] = True
+            above = nodes.parent[above]
+    return np.flatnonzero(chosen).astype(np.int32)
+
+
+@compiled
+def allow_tokens(nodes: TreeNodes, token: Ints, alive: Ints, mask: NDArray[np.bool_]) -> None:
+    """Set `mask` for the tokens that end at the nodes `alive`; `token`: all tokens in the order of the tree."""
+    for i in range(alive.shape[0]):
+        for at in range(nodes.first_token[alive[i]], nodes.first_token[alive[i] + 1]):
+            mask[token[at]] = True

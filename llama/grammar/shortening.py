@@ -1,0 +1,81 @@
+"""States that allow the same tokens, made the same state, so that their mask is worked out once.
+
+A token is short. It cannot bring a loop from far below its bound to the bound, so counts far from one are made equal.
+And it rarely ends many rules, so what lies deep in the stack is cut off: where a token does get down to the cut, the
+whole stack is asked about it.
+"""
+
+from llama.grammar.compiled import compiled
+from llama.grammar.interning import (
+    NO_SCRATCH,
+    Arena,
+    Scratch,
+    intern_link,
+    intern_state,
+)
+from llama.grammar.program import Network
+
+KEPT_FRAMES = 24
+
+
+@compiled
+def _same_count(net: Network, node: int, count: int, longest: int) -> int:
+    """The least count from which a token of `longest` bytes cannot tell `count`."""
+    key = net.argument[node]
+    low, high = int(net.low[key]), int(net.high[key])
+    if high >= 0 and high - count <= longest:
+        return count
+    if count >= low:
+        return low
+    return count if low - count <= longest else 0
+
+
+@compiled
+def _shortened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int, kept: int, longest: int) -> int:
+    """The number of the link that stands for `wanted` with `kept` frames on top of each other."""
+    order = scratch.order
+    order[0], order[1] = wanted, kept
+    height = 2
+    while height > 0:
+        link, depth = int(order[height - 2]), int(order[height - 1])
+        if arena.shortened[link, depth] >= 0:
+            height -= 2
+            continue
+        if height + 2 >= order.shape[0]:
+            return NO_SCRATCH
+        first, end = int(arena.link_first[link]), int(arena.link_first[link + 1])
+        if end - first > scratch.sort_node.shape[0]:
+            return NO_SCRATCH
+        ready = True
+        for at in range(first, end):
+            if arena.shortened[arena.frame_link[at], depth - 1] < 0:
+                order[height], order[height + 1] = arena.frame_link[at], depth - 1
+                height += 2
+                ready = False
+                break
+        if ready:
+            for at in range(first, end):
+                node, count = int(arena.frame_node[at]), int(arena.frame_count[at])
+                scratch.sort_node[at - first] = node
+                scratch.sort_count[at - first] = _same_count(net, -2 - node, count, longest) if node < 0 else 0
+                scratch.sort_link[at - first] = arena.shortened[arena.frame_link[at], depth - 1]
+            short = intern_link(arena, scratch, end - first)
+            if short < 0:
+                return short
+            arena.shortened[link, depth] = short
+            height -= 2
+    return int(arena.shortened[wanted, kept])
+
+
+@compiled
+def shortened_state(net: Network, arena: Arena, scratch: Scratch, state: int, kept: int, longest: int) -> int:
+    """The state that stands for `state` when tokens have at most `longest` bytes; or NO_ROOM, NO_SCRATCH."""
+    first, end = int(arena.state_first[state]), int(arena.state_first[state + 1])
+    if end - first > scratch.heads.shape[0]:
+        return NO_SCRATCH
+    for at in range(first, end):
+        link = _shortened_link(net, arena, scratch, arena.head_link[at], kept, longest)
+        if link < 0:
+            return link
+        scratch.heads[at - first] = (int(arena.head_node[at]) << 32) | link
+    return intern_state(arena, scratch, end - first, int(arena.flags[state]))

@@ -20,6 +20,7 @@ LARGEST_INT16 = 32760.0
 
 def openai_embeddings(service: Service, body: Body) -> dict[str, Any]:
     """OpenAI's list of embeddings, one for each input. Raises InvalidRequest, NotSupported."""
+    _require(service)
     encoding = body.get("encoding_format") or "float"
     if encoding not in ("float", "base64"):
         raise InvalidRequest("The format to return the embeddings in. Can be either float or base64", "encoding_format")
@@ -42,21 +43,26 @@ def openai_embeddings(service: Service, body: Body) -> dict[str, Any]:
 
 def native_embeddings(service: Service, body: Body) -> list[dict[str, Any]]:
     """llama-server's list: a matrix for each input, of one row unless nothing is pooled."""
+    _require(service)
     inputs = _inputs(service, body)
     vectors = embed(service, inputs, normalize=_normalize(service, body))
     return [{"index": index, "embedding": np.atleast_2d(vector).tolist()} for index, vector in enumerate(vectors)]
 
 
 def embed(service: Service, inputs: list[list[int]], *, normalize: int) -> list[Floats]:
-    """A vector for each input, or without pooling a matrix (T, n_embd). Raises NotSupported without --embeddings."""
-    settings = service.settings
-    if not (settings.embeddings or settings.rerank or service.parts.model.is_encoder):
-        raise NotSupported("This server does not support embeddings. Start it with `--embeddings`")
+    """A vector for each input, or without pooling a matrix (T, n_embd)."""
     kind, model = _pooling(service), service.parts.model
     hidden = service.engine.embed(inputs)
     if kind == "none":
         return hidden
     return [normalized(pool(rows, kind, model.head), normalize) for rows in hidden]
+
+
+def _require(service: Service) -> None:
+    """Raise NotSupported unless embeddings are served."""
+    settings = service.settings
+    if not (settings.embeddings or settings.rerank or service.parts.model.is_encoder):
+        raise NotSupported("This server does not support embeddings. Start it with `--embeddings`")
 
 
 def _pooling(service: Service) -> str:

@@ -8,6 +8,7 @@ from llama.api.json_text import kind_of, shown
 from llama.errors import InvalidRequest
 
 LARGEST = 2**31 - 1
+LARGEST_FLOAT = 1e30  # beyond it, 32-bit arithmetic on logits would overflow; nothing differs for larger numbers
 Schema = dict[str, Any]
 
 
@@ -68,10 +69,7 @@ def number(low: float | None = None, high: float | None = None, *, clamp: bool =
     def read(name: str, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise wrong(name, "a number", value)
-        try:
-            found = float(value)
-        except OverflowError:
-            raise out_of_range(name, low if low is not None else -1e308, high or 1e308, "a larger number") from None
+        found = float(max(-LARGEST_FLOAT, min(LARGEST_FLOAT, value)))
         return _limited(name, found, low, high, clamp)
 
     return Kind(read, _number_schema("number", low, high, clamp))

@@ -46,11 +46,11 @@ class EngineCollector:
         metrics = engine.metrics
         for name, (source, help) in COUNTERS.items():
             yield CounterMetricFamily(PREFIX + name, help, value=float(getattr(metrics, source)))
-        yield CounterMetricFamily(PREFIX + "n_tokens_max", "Largest observed n_tokens.", value=metrics.n_tokens_max)
         prompt, predicted = self._rates()
         steps = max(1, metrics.n_decode)
         busy = sum(slot.is_processing for slot in engine.slots())
         gauges = {
+            "n_tokens_max": (metrics.n_tokens_max, "Largest observed n_tokens."),
             "prompt_tokens_seconds": (prompt, "Average prompt throughput in tokens/s."),
             "predicted_tokens_seconds": (predicted, "Average generation throughput in tokens/s."),
             "requests_processing": (busy, "Number of requests processing."),

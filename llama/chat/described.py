@@ -6,20 +6,19 @@ from typing import Any
 from llama.chat.normalise import as_object, plain
 
 TEXT = """You can call the functions listed below. To call one, write this and nothing else:
-<tool_call>
-{{"name": "NAME", "arguments": {{ARGUMENTS}}}}
-</tool_call>
-NAME is the function's name, ARGUMENTS are its arguments as JSON. Write one such block for each call. The results come \
-in <tool_response> blocks. If no function is needed, answer in plain words.
+{example}
+NAME is the function's name, ARGUMENT and VALUE stand for each of its arguments. Write one such block for each call. \
+If no function is needed, answer in plain words.
 {note}Functions, one in a line:
 {tools}"""
+EXAMPLE = '<tool_call>\n{"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}\n</tool_call>'
 MUST = "Now a call is required. "
 
 
-def system_text(tools: list[dict[str, Any]], required: bool) -> str:
-    """What the model is told about the tools."""
+def system_text(tools: list[dict[str, Any]], required: bool, example: str = EXAMPLE) -> str:
+    """What the model is told about the tools, with an example of how its family writes a call."""
     lines = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
-    return TEXT.format(note=MUST if required else "", tools=lines)
+    return TEXT.format(example=example, note=MUST if required else "", tools=lines)
 
 
 def with_system_text(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:

@@ -26,6 +26,12 @@ class Thought:
     start: str
     end: str
 
+    def is_open(self, text: str) -> bool:
+        """True if the text ends inside of a thought."""
+        if not self.start:
+            return self.end not in text
+        return text.rfind(self.start) > text.rfind(self.end)
+
 
 THINK = Thought("<think>", "</think>")
 

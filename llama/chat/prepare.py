@@ -6,7 +6,6 @@ from typing import Any
 
 import regex
 
-from llama import grammar as grammars
 from llama.chat import described, ids, toolgrammar
 from llama.chat.begun import begun
 from llama.chat.conversation import checked
@@ -19,6 +18,7 @@ from llama.chat.request import ChatOptions
 from llama.chat.templates import Templates
 from llama.chat.tools import ToolUse, tool_use
 from llama.errors import InvalidRequest, SchemaError
+from llama.grammar import Trigger
 
 
 def prepare(
@@ -42,8 +42,11 @@ class Preparation:
         self._use = use
         self._options = options
         self._template = templates.choose(bool(use.shown))
-        self._described = bool(use.shown) and not self._template.abilities.tools
-        self._format = generic.FORMAT if self._described else format_of(self._template.text)
+        takes = self._template.abilities
+        self._described = bool(use.shown) and not takes.tools
+        self._format = format_of(self._template.text)
+        if self._described and not (takes.calls and "NAME" in self._template.example_call):
+            self._format = generic.FORMAT
         self._thought = thought_of(self._template.text, self._format)
         self._messages = self._shown_messages(messages)
         if options.grammar and use.callable:
@@ -51,11 +54,13 @@ class Preparation:
 
     def _shown_messages(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         takes = self._template.abilities
-        calls, results = self._described or not takes.calls, self._described or not takes.results
+        plain = self._format is generic.FORMAT
+        calls, results = plain or not takes.calls, plain or not takes.results
         messages = described.written_out(messages, calls, results)
         if self._described and self._use.callable:
             shown = [tool for tool in self._use.shown if tool["function"]["name"] in self._use.callable]
-            messages = described.with_system_text(messages, described.system_text(shown, self._use.required))
+            example = described.EXAMPLE if plain else self._template.example_call
+            messages = described.with_system_text(messages, described.system_text(shown, self._use.required, example))
         return ids.shortened(messages) if self._format.id_alphabet == "alnum9" else messages
 
     def plan(self) -> ChatPlan:
@@ -63,7 +68,7 @@ class Preparation:
         shown = [] if self._described else self._use.shown
         prompt = make_prompt(self._template, self._messages, shown, self._options, self._thought)
         begins = begun(self._format, self._thought, prompt.generation, prompt.prefill)
-        is_open = begins.rfind(self._thought.start) > begins.rfind(self._thought.end)
+        is_open = self._thought.is_open(begins)
         rules = toolgrammar.Rules(self._use.callable, self._templates.control)
         grammar, lazy = self._grammar(rules, is_open)
         return ChatPlan(
@@ -132,21 +137,18 @@ class Preparation:
         options = self._options
         if options.response_schema is not None:
             try:
-                text = grammars.schema_to_gbnf(options.response_schema)
+                root = rules.answer(options.response_schema)
             except SchemaError as error:
                 error.field = "response_format"
                 raise
         elif options.grammar:
-            text = options.grammar
+            root = rules.include(options.grammar)
         else:
             return None
-        rules.include("answer", text)
         before, behind = self._format.answer
-        return " ".join(
-            part for part in (before and rules.text(before), "answer-root", behind and rules.text(behind)) if part
-        )
+        return f"{rules.text(before)} {root} {rules.text(behind)}"
 
-    def _triggers(self, is_open: bool) -> tuple[grammars.Trigger, ...]:
+    def _triggers(self, is_open: bool) -> tuple[Trigger, ...]:
         """What starts a lazy grammar: an opening marker that does not stand in a thought."""
         return triggers(
             self._format, tuple(self._use.callable), self._thought if self._thinks and not is_open else None
@@ -154,15 +156,15 @@ class Preparation:
 
 
 @functools.lru_cache(maxsize=64)
-def triggers(format: ChatFormat, names: Sequence[str], thought: Thought | None) -> tuple[grammars.Trigger, ...]:
+def triggers(format: ChatFormat, names: Sequence[str], thought: Thought | None) -> tuple[Trigger, ...]:
     """The triggers of a format. With `thought`, the model may open one by itself, in which markers do not count."""
     tools = "|".join(regex.escape(name) for name in names)
     patterns = [pattern.replace("{names}", tools) for pattern in format.triggers]
     marker = (format.markers.section_begin or format.markers.begin).strip()
     if patterns:
-        return tuple(grammars.Trigger("pattern", pattern) for pattern in patterns)
+        return tuple(Trigger("pattern", pattern) for pattern in patterns)
     if thought is None:
-        return (grammars.Trigger("word", marker),)
+        return (Trigger("word", marker),)
     start, end = regex.escape(thought.start), regex.escape(thought.end)
     free = rf"\A(?:\s*{start}(?s:.*?){end}|(?!\s*{start}))(?s:.*?)({regex.escape(marker)})"
-    return (grammars.Trigger("pattern", free),)
+    return (Trigger("pattern", free),)

@@ -1,6 +1,7 @@
 """The prompt of a conversation: rendered, with the last turn opened or left open, and its thought opened or closed."""
 
 import datetime
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,8 @@ from llama.chat.format import Thought
 from llama.chat.request import ChatOptions
 from llama.chat.template import ChatTemplate
 from llama.errors import InvalidRequest, TemplateError
+
+HALF_MARKER = re.compile(r"<[^<>\s]{0,40}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +71,19 @@ def make_prompt(
             Prompt(text, turn_start(template, messages, tools_or_none, now, variables, text)), options, thought
         )
     before, last = messages[:-1], messages[-1]
-    if what == "reasoning_content":
-        base = template.render(before, tools_or_none, now=now, **variables)
-        turn = turn_start(template, before, tools_or_none, now, variables, base)
-        begun = base[turn:].rfind(thought.start) > base[turn:].rfind(thought.end)
-        said = str(last.get("reasoning_content") or "")
-        return Prompt(base + ("" if begun else thought.start) + said, turn, said, True)
-    merged = {**last, "content": text_of(last["content"])}
-    text = template.render([*before, merged], tools_or_none, continue_final_message=True, now=now, **variables)
-    return Prompt(text, turn_start(template, before, tools_or_none, now, variables, text), merged["content"], True)
+    said, content = str(last.get("reasoning_content") or ""), text_of(last["content"])
+    if what == "content":
+        merged = {**last, "content": content}
+        text = template.render([*before, merged], tools_or_none, continue_final_message=True, now=now, **variables)
+        shows = options.thinks and options.reasoning_format != "none" and thought.end in template.text
+        if not said or said in text or not shows:
+            return Prompt(text, turn_start(template, before, tools_or_none, now, variables, text), content, True)
+    base = template.render(before, tools_or_none, now=now, **variables)
+    turn = turn_start(template, before, tools_or_none, now, variables, base)
+    begun = base + ("" if thought.is_open(base[turn:]) else thought.start) + said
+    if what == "content":
+        return Prompt(begun + thought.end + content, turn, content, True)
+    return Prompt(begun, turn, said, True)
 
 
 def text_of(content: Any) -> str:
@@ -100,7 +107,8 @@ def turn_start(
     except TemplateError:
         return len(text)
     same = next((i for i, (a, b) in enumerate(zip(closed, text, strict=False)) if a != b), min(len(closed), len(text)))
-    return same
+    half = HALF_MARKER.search(text[:same])
+    return half.start() if half else same
 
 
 def opened(prompt: Prompt, options: ChatOptions, thought: Thought) -> Prompt:
@@ -108,9 +116,9 @@ def opened(prompt: Prompt, options: ChatOptions, thought: Thought) -> Prompt:
     if options.add_generation_prompt is False:
         return prompt
     end = prompt.generation
-    is_open = end.rfind(thought.start) > end.rfind(thought.end)
+    is_open = thought.is_open(end)
     if is_open and not options.thinks:
-        return Prompt(prompt.text + thought.end + "\n\n", prompt.turn)
+        return Prompt(prompt.text + thought.end, prompt.turn)
     if not is_open and options.thinking_forced_open:
         return Prompt(prompt.text + thought.start + "\n", prompt.turn)
     return prompt

@@ -144,7 +144,10 @@ def thought(reader: Reader) -> Reading[bool]:
         return False
     start = yield from reader.source.take(regex.compile(r"\s*" + relaxed(markers.start)))
     if start is None:
-        return False
+        alone = reader.extracts and (yield from reader.source.take(regex.compile(r"\s*" + relaxed(markers.end))))
+        if alone:
+            reader.close_thought("")
+        return bool(alone)
     reader.open_thought(start.group())
     ending = relaxed(markers.end)
     if reader.format.call_ends_thought and reader.options.tools:
@@ -169,16 +172,28 @@ def answer(reader: Reader, closed: bool) -> Reading[None]:
         match = yield from reader.source.copy_until(live, reader.content.write)
         if match is None:
             return
-        if match.groupdict().get("call") is not None:
+        found = match.groupdict()
+        if found.get("call") is not None:
             yield from call(reader, match)
+        elif found.get("open") is not None:
+            reader.content.write(match.group())
+            live = live_pattern(reader, True)
+        elif found.get("close") is not None:
+            live = live_pattern(reader, True)
 
 
 def live_pattern(reader: Reader, closed: bool) -> "regex.Pattern[str] | None":
-    """What does not go into the answer as it is: openers of calls, markers round the answer, a lone end of thought."""
+    """What does not go into the answer as it is: openers of calls, markers round the answer, a lone end of a thought.
+
+    Once a thought has `closed`, or its start stands in the answer as an example, its end is answer text.
+    """
     ways = []
     if reader.options.tools:
         ways.append(f"(?P<call>{reader.format.opener(list(reader.options.tools)).pattern})")
     ways += [relaxed(marker) for marker in reader.format.drop]
+    markers = reader.options.thought
+    if markers is not None and markers.start and reader.extracts and not closed:
+        ways += [f"(?P<open>{relaxed(markers.start)})", f"(?P<close>{relaxed(markers.end)})"]
     return regex.compile("|".join(ways)) if ways else None
 
 

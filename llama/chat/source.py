@@ -13,6 +13,7 @@ T = TypeVar("T")
 Reading = Generator[None, None, T]
 Emit = Callable[[str], None]
 SPACE = regex.compile(r"\s*")
+OPEN_ENDED = regex.compile(r"[?*+]$|(?<!\\)\|")  # patterns of which a match may be the beginning of a longer one
 
 
 class Ended(Exception):
@@ -105,14 +106,20 @@ class Source:
             if self._decided(match):
                 self.at = after(match)
                 return match
-            yield from self.wait()
+            if self.closed:
+                raise Ended
+            yield
 
     def _decided(self, match: "regex.Match[str]") -> bool:
-        """False if more text could complete the match, or make it longer."""
+        """False if more text could complete the match, or make it another one."""
         if match.partial:
             return False
-        open_end = match.re.pattern[-1] in "?*+" and match.end() == len(self.text)
-        return not open_end or (self.closed and not self.cut)
+        if self.closed and not self.cut:
+            return True
+        if match.end() == len(self.text):
+            return not OPEN_ENDED.search(match.re.pattern)
+        longer = match.re.fullmatch(self.text, match.start(), partial=True)
+        return longer is None or not longer.partial
 
     def space(self) -> Reading[str]:
         """Skip white space and return it. Raises Ended if nothing follows."""

@@ -2,13 +2,14 @@
 
 import datetime
 import functools
+import os.path
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jinja2
 
-from llama.chat.abilities import Abilities, probe
+from llama.chat.abilities import Abilities, call, calling, probe
 from llama.chat.meter import metered
 from llama.chat.normalise import copied, normalised
 from llama.chat.prefill import continued
@@ -58,6 +59,19 @@ class ChatTemplate:
     def abilities(self) -> Abilities:
         """What the template can do, found once by rendering small conversations."""
         return probe(self.run)
+
+    @functools.cached_property
+    def example_call(self) -> str:
+        """How the template writes a call of NAME with an ARGUMENT; nothing if it knows no calls."""
+        user, turn = calling("", call({"ARGUMENT": "VALUE"}, "NAME"))
+        try:
+            opened = self.render([user])
+            full = self.render([user, turn], add_generation_prompt=False)
+            plain = self.render([user, {"role": "assistant", "content": "VALUE"}], add_generation_prompt=False)
+        except TemplateError:
+            return ""
+        start = len(os.path.commonprefix([opened, full]))
+        return full[start:].removesuffix(plain[plain.rfind("VALUE") + len("VALUE") :]).strip()
 
     def run(self, messages: Sequence[Message], *, now: datetime.datetime | None = None, **variables: Any) -> str:
         """The template's text for exactly these messages and variables. Raises TemplateError."""

@@ -1,6 +1,8 @@
 """Arguments written as plain text between tags: their JSON types come from the tool's schema."""
 
+import ast
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +18,7 @@ KINDS: dict[type, str] = {
     dict: "object",
 }
 MAX_REFERENCES = 20
+JSON_START = re.compile(r"""\s*(?:(\{)\s*["}]|(\[)\s*["\[{\]\d-])""")
 
 
 def kinds(schema: Any, root: Any, depth: int = 0) -> frozenset[str]:
@@ -38,6 +41,21 @@ def kinds(schema: Any, root: Any, depth: int = 0) -> frozenset[str]:
             parts = [kinds(part, root, depth + 1) for part in schema[word]]
             return frozenset().union(*parts) if word != "allOf" or not all(parts) else min(parts, key=len)
     return frozenset({"object"}) if "properties" in schema else frozenset()
+
+
+def parts_of(schema: Any, key: str | None, root: Any, depth: int = 0) -> Any:
+    """The schema of a member, or with no key that of a list's items; None when nothing is said."""
+    if not isinstance(schema, Mapping) or depth > MAX_REFERENCES:
+        return None
+    if "$ref" in schema:
+        return parts_of(referenced(schema["$ref"], root), key, root, depth + 1)
+    found = schema.get("items") if key is None else (schema.get("properties") or {}).get(key)
+    if found is None and key is not None and isinstance(schema.get("additionalProperties"), Mapping):
+        found = schema["additionalProperties"]
+    for word in ("anyOf", "oneOf", "allOf"):
+        for part in schema.get(word) or ():
+            found = found if found is not None else parts_of(part, key, root, depth + 1)
+    return found
 
 
 def referenced(pointer: Any, root: Any) -> Any:
@@ -72,7 +90,22 @@ def encoded(text: str, allowed: frozenset[str]) -> str:
         return "null"
     if stripped in ("True", "False", "true", "false") and (not allowed or "boolean" in allowed):
         return stripped.lower()
+    literal = python_literal(stripped) if stripped[:1] in ("[", "{") else None
+    if literal is not None and fits(literal, allowed):
+        return json.dumps(literal, ensure_ascii=False)
     return json.dumps(text, ensure_ascii=False)
+
+
+def python_literal(text: str) -> Any:
+    """The value of a Python literal, or None; line breaks may stand in its strings as they are."""
+    for form in (text, text.replace("\n", "\\n").replace("\r", "\\r")):
+        try:
+            value = ast.literal_eval(form)
+            json.dumps(value)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+        return value
+    return None
 
 
 def surely_text(text: str, allowed: frozenset[str]) -> bool:
@@ -92,5 +125,5 @@ def surely_text(text: str, allowed: frozenset[str]) -> bool:
 
 def surely_json(text: str, allowed: frozenset[str]) -> bool:
     """True if a value that begins like this is an object or a list, to be passed on as it comes."""
-    start = text.lstrip()[:1]
-    return (start == "{" and allowed == {"object"}) or (start == "[" and allowed == {"array"})
+    start = JSON_START.match(text)
+    return start is not None and allowed == {"object" if start.group(1) else "array"}

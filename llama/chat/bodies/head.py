@@ -65,8 +65,15 @@ def head_pattern(heads: tuple[str, ...], names: tuple[str, ...]) -> "regex.Patte
     """A regular expression for any of these heads with one of these names."""
     tools = "|".join(regex.escape(name) for name in sorted(names, key=len, reverse=True))
     patterns = PATTERNS | {"{name}": f"(?P<name>{tools})"}
-    ways = ["".join(patterns.get(part) or relaxed(part) for part in FIELD.split(head)) for head in heads]
+    ways = ["".join(patterns.get(part) or spaced(part) for part in FIELD.split(head)) for head in heads]
     return regex.compile(r"\s*(?:" + "|".join(ways) + ")")
+
+
+def spaced(literal: str) -> str:
+    """A regular expression for a part of a head, white space at its ends included."""
+    before = r"\s*" if literal[:1].isspace() else ""
+    behind = r"\s*" if literal[-1:].isspace() else ""
+    return before + relaxed(literal) + behind
 
 
 def arguments(reader: "Reader") -> Reading[None]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import regex
+
 from llama.chat import jsontext
 from llama.chat.jsontext import NotJson
 from llama.chat.source import Ended, Reading
@@ -10,6 +12,8 @@ from llama.chat.source import Ended, Reading
 if TYPE_CHECKING:
     from llama.chat.reader import Reader
     from llama.chat.toolgrammar import Rules
+
+NEXT = regex.compile(r"\s*(?P<body>\{)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +26,15 @@ class JsonBody:
     id_form: str = ""  # what the id looks like: "alnum9", or "index" for the number of the call
     id_last: bool = False  # the id comes after the arguments
     listed: bool = False  # calls stand in a list, a single one too
+    lines: bool = False  # calls stand in lines of their own
     names: tuple[str, ...] = field(default=("name", "tool_name"))
     keys: tuple[str, ...] = field(default=("arguments", "parameters", "args", "input"))
     ids: tuple[str, ...] = field(default=("id", "tool_call_id", "call_id"))
 
     @property
     def lists(self) -> bool:
-        """True if several calls stand in one list."""
-        return self.listed
+        """True if several calls stand between the markers."""
+        return self.listed or self.lines
 
     def read(self, reader: "Reader") -> Reading[bool]:
         """Read an object or a list of objects."""
@@ -37,7 +42,7 @@ class JsonBody:
         yield from source.space()
         first = yield from source.peek()
         if first == "{":
-            return (yield from self._object(reader))
+            return (yield from self._objects(reader))
         if first != "[":
             return False
         source.at += 1
@@ -53,6 +58,13 @@ class JsonBody:
             source.at += 1
             if character == "]":
                 break
+        return good
+
+    def _objects(self, reader: "Reader") -> Reading[bool]:
+        """One object, or with `lines` as many as follow."""
+        good = yield from self._object(reader)
+        while good and self.lines and (yield from reader.source.take(NEXT)):
+            good = yield from self._object(reader)
         return good
 
     def _object(self, reader: "Reader") -> Reading[bool]:
@@ -79,9 +91,18 @@ class JsonBody:
     def join(self, calls: list[str], many: bool) -> str:
         """GBNF for one of the calls, or a list of them."""
         one = "(" + " | ".join(calls) + ")"
+        if self.lines and many:
+            return f'{one} ("\\n" {one})*'
         if not self.listed:
             return one
-        return f'"[" {one} (", " {one})* "]"' if many else f'"[" {one} "]"'
+        return listed(one, many)
+
+
+def listed(one: str, many: bool) -> str:
+    """GBNF for a list of one call, or of several."""
+    space = "[ \\n]{0,9}"
+    more = f'("," {space} {one})*' if many else '""'
+    return f'"[" {space} {one} {space} {more} {space} "]"'
 
 
 class State:

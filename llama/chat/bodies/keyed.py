@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from llama.chat import jsontext
 from llama.chat.bodies.head import arguments
+from llama.chat.bodies.jsonbody import listed
 from llama.chat.source import Reading
 
 if TYPE_CHECKING:
@@ -50,4 +51,4 @@ class KeyedBody:
     def join(self, calls: list[str], many: bool) -> str:
         """GBNF for a list of the calls."""
         one = "(" + " | ".join(calls) + ")"
-        return f'"[" {one} (", " {one})* "]"' if many else f'"[" {one} "]"'
+        return listed(one, many)

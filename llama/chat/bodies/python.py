@@ -1,13 +1,14 @@
 """Calls written as Python: [f(a=1, b="x"), g()]."""
 
-import ast
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import regex
 
+from llama.chat.bodies.jsonbody import listed
 from llama.chat.source import Reading, Source
+from llama.chat.values import python_literal
 
 if TYPE_CHECKING:
     from llama.chat.reader import Reader
@@ -82,14 +83,13 @@ class PythonBody:
     def join(self, calls: list[str], many: bool) -> str:
         """GBNF for a list of the calls."""
         one = "(" + " | ".join(calls) + ")"
-        return f'"[" {one} (", " {one})* "]"' if many else f'"[" {one} "]"'
+        return listed(one, many)
 
 
 def as_json(text: str) -> str:
     """A Python literal, or a JSON value, as JSON; anything else as a string."""
     python = WORD.sub(lambda match: match.group(1) or WORDS[match.group(2)], text.strip())
-    try:
-        value: Any = ast.literal_eval(python)
-        return json.dumps(value, ensure_ascii=False)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return json.dumps(text.strip(), ensure_ascii=False)
+    if python in ("None", ""):
+        return "null"
+    value = python_literal(python)
+    return json.dumps(text.strip() if value is None else value, ensure_ascii=False)

@@ -31,6 +31,7 @@ class TaggedBody:
     write_open: str  # with the place {key}
     write_close: str
     write_end: str = ""
+    verbatim: tuple[str, str] = ("", "")  # what may stand round a value in which the closing tag may occur
 
     @property
     def lists(self) -> bool:
@@ -69,9 +70,12 @@ class TaggedBody:
         allowed = kinds((properties or {}).get(match.group("key")), schema)
         said = match.groupdict().get("string")
         if said is not None:
-            allowed = STRING if said == "true" else allowed - STRING
+            allowed = STRING if said in ("true", "string") else allowed - STRING
         value = Value(reader, allowed)
-        yield from reader.source.copy_until(regex.compile(self.close), value.write)
+        close = self.close
+        if self.verbatim[0] and (yield from reader.source.take(regex.compile(regex.escape(self.verbatim[0])))):
+            close = regex.escape(self.verbatim[1]) + r"\s*" + close
+        yield from reader.source.copy_until(regex.compile(close), value.write)
         value.end()
 
     def rule(self, rules: "Rules", name: str) -> str:

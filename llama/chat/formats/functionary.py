@@ -1,4 +1,4 @@
-"""Functionary: 3.1 writes <function=f>{..}</function>; 3.2 writes turns split by >>>, the one named `all` is the answer."""
+"""Functionary: 3.1 writes <function=f>{..}</function>; 3.2 writes turns split by >>>, the one named `all` is answer."""
 
 from typing import TYPE_CHECKING
 

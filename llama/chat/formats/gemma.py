@@ -9,5 +9,6 @@ FORMAT = ChatFormat(
     markers=Markers(begin="<|tool_call>", end="<tool_call|>"),
     body=QuotedBody(),
     thought=Thought("<|channel>thought", "<channel|>"),
+    drop=("<|channel>thought\n<channel|>", "<|channel>", "<channel|>", "<|tool_response>"),
     preserved=('<|"|>', "<|channel>"),
 )

@@ -8,10 +8,12 @@ V3_1 = ChatFormat(
     recognise=lambda template: "<|function_call|>" in template,
     markers=Markers(begin="<|function_call|>"),
     body=JsonBody(),
+    drop=("<|message_sep|>",),
 )
 V3 = ChatFormat(
     name="gigachat-3",
     recognise=lambda template: "<|role_sep|>" in template and "function call" in template,
     markers=Markers(begin="<|message_sep|>\n\nfunction call<|role_sep|>\n"),
     body=JsonBody(),
+    drop=("<|message_sep|>",),
 )

@@ -71,9 +71,11 @@ def message(reader: "Reader", head: str) -> Reading[None]:
 
 def grammar(rules: "Rules", many: bool) -> str:
     """One call; this family writes one in a turn."""
-    calls = [f"{rules.text('functions.' + name)} rest {rules.arguments(name)}" for name in rules.names]
-    rules.add("rest", '(" "? "<|constrain|>"? "json")? "<|message|>"')
-    before = '("<|start|>assistant")? ("<|channel|>" ("commentary" | "analysis"))? " to="'
+    calls = [f"{rules.text('functions.' + name)} c_rest {rules.arguments(name)}" for name in rules.names]
+    space, constrain = rules.text(" "), rules.text("<|constrain|>")
+    rules.add("rest", f'({space}? {constrain}? "json")? {rules.text("<|message|>")}')
+    start, channel = rules.text("<|start|>assistant"), rules.text("<|channel|>")
+    before = f'({start})? ({channel} ("commentary" | "analysis"))? " to="'
     return f"{before} ({' | '.join(calls)})"
 
 

@@ -50,32 +50,29 @@ def array_expression(converter: "Converter", parts: Parts, wish: str) -> str:
 def _items(parts: Parts) -> _Items:
     schemas = [item_schemas(part) for part in parts]
     n = max((len(first) for first, _ in schemas), default=0)
-    first = [tuple(listed[i] if i < len(listed) else rest for listed, rest in schemas) for i in range(n)]
-    rest = tuple(rest for _, rest in schemas if rest.schema is not True)
-    rest += tuple(_unevaluated(parts, n))
-    low = max([0, *(keywords.count(part, "minItems") or 0 for part in parts)])
-    highs = [n for n in (keywords.count(part, "maxItems") for part in parts) if n is not None]
-    if any(at.schema is False for at in rest):
-        highs.append(n)
-    for i, conditions in enumerate(first):
-        if any(at.schema is False for at in conditions):
-            highs.append(i)
-    return _Items(first, rest, low, min(highs, default=None))
-
-
-def _unevaluated(parts: Parts, n: int) -> Sequence[Location]:
-    """What `unevaluatedItems` says about the items after those that other keywords speak of."""
-    found = []
+    conditions = [[listed[i] if i < len(listed) else rest for listed, rest in schemas] for i in range(n + 1)]
     for part in parts:
         if "unevaluatedItems" in part.schema:
-            under = [other for other in parts if other is part or id(part.schema) in other.above]
-            if any("contains" in other.schema for other in under) or any(
-                len(item_schemas(other)[0]) != n for other in under if item_schemas(other)[0]
-            ):
-                part.refuse("unevaluatedItems", "is not supported beside contains or several prefixItems")
-            if not any("items" in other.schema for other in under):
-                found.append(part.child(part.schema["unevaluatedItems"], "unevaluatedItems"))
-    return found
+            unevaluated = part.child(part.schema["unevaluatedItems"], "unevaluatedItems")
+            for i in range(_n_evaluated(parts, part, n), n + 1):
+                conditions[i].append(unevaluated)
+    first = [tuple(at for at in listed if at.schema is not True) for listed in conditions]
+    low = max([0, *(keywords.count(part, "minItems") or 0 for part in parts)])
+    highs = [n for n in (keywords.count(part, "maxItems") for part in parts) if n is not None]
+    highs += [i for i, listed in enumerate(first) if any(at.schema is False for at in listed)]
+    return _Items(first[:n], first[n], low, min(highs, default=None))
+
+
+def _n_evaluated(parts: Parts, part: Location, n: int) -> int:
+    """How many of the first items other keywords under `part` speak of; n + 1: of all items."""
+    under = [other for other in parts if other is part or (other.listing and id(part.schema) in other.above)]
+    if any("contains" in other.schema for other in under):
+        part.refuse("unevaluatedItems", "is not supported beside contains")
+    for other in under:
+        all_items = "additionalItems" if isinstance(other.schema.get("items"), list) else "items"
+        if all_items in other.schema or (other is not part and "unevaluatedItems" in other.schema):
+            return n + 1
+    return max(len(item_schemas(other)[0]) for other in under)
 
 
 def _plain(converter: "Converter", items: _Items, wish: str) -> str:

@@ -17,8 +17,6 @@ from llama.grammar.schema.kinds import (
     ALL_KINDS,
     ARRAY,
     BOOLEAN,
-    FRACTION,
-    INTEGER,
     NULL,
     NUMBER,
     OBJECT,
@@ -98,8 +96,6 @@ class Converter:
         if STRING in kinds:
             options.append(string_expression(self.rules, text_of(parts), parts[0] if parts else self._top(), wish))
         if NUMBER & kinds:
-            self._refuse_excluded(parts, INTEGER)
-            self._refuse_excluded(parts, FRACTION)
             options.append(number_expression(self.rules, kinds & NUMBER, bounds_of(parts), wish))
         options += [self.literal(value) for value in self._words(parts, kinds)]
         return options
@@ -116,7 +112,7 @@ class Converter:
         return [value for value in candidates if same_key(value) not in excluded]
 
     def _refuse_excluded(self, parts: Parts, kind: str) -> None:
-        """Numbers, arrays and objects cannot be excluded one by one."""
+        """Arrays and objects cannot be excluded one by one."""
         for part in parts:
             if any(kind_of(value) == kind for value in part.schema.get(NOT_IN, [])):
                 part.refuse("", f"a value of kind {kind} cannot be excluded in a grammar")

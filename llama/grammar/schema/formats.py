@@ -49,7 +49,12 @@ PATTERNS = {
 }
 PATTERNS |= {f"uuid{version}": PATTERNS["uuid"] for version in range(1, 6)}
 PATTERNS["idn-email"] = PATTERNS["email"]
-PATTERNS["idn-hostname"] = PATTERNS["hostname"]
+_PLAIN = "[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
+PATTERNS["idn-hostname"] = f"{_PLAIN}(?:\\.{_PLAIN})*"
+_VARIABLE = f"(?:[A-Za-z0-9_]|{_PERCENT})+(?:\\.(?:[A-Za-z0-9_]|{_PERCENT})+)*(?::[1-9][0-9]{{0,3}}|\\*)?"
+PATTERNS["uri-template"] = (
+    f"(?:[^\\x00-\\x20\\x7f\"'%<>\\\\^`{{|}}]|{_PERCENT}|\\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\\}})*"
+)
 PATTERNS["iri"] = PATTERNS["uri"]
 PATTERNS["iri-reference"] = PATTERNS["uri-reference"]
 

@@ -5,10 +5,11 @@ from typing import Any, NoReturn, Protocol
 
 from referencing import Registry
 from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT7, DRAFT202012, SchemaRegistry, specification_with
+from referencing.jsonschema import DRAFT3, DRAFT4, DRAFT6, DRAFT7, DRAFT202012, SchemaRegistry, specification_with
 
 from llama.errors import SchemaError
 
+OLD_DRAFTS = (DRAFT3, DRAFT4, DRAFT6, DRAFT7)
 OLD_KEYWORDS = frozenset({"definitions", "dependencies", "additionalItems"})
 
 
@@ -38,6 +39,7 @@ class Location:
     above: frozenset[int] = frozenset()
     negated: bool = False
     listing: bool = True
+    old: bool = False  # a draft before 2019-09
 
     @property
     def key(self) -> tuple[int, bool, bool]:
@@ -47,7 +49,7 @@ class Location:
 
     def child(self, schema: Any, *steps: object) -> "Location":
         """A schema below this one that speaks about another instance (a property, an item)."""
-        return Location(schema, self.path + _pointer(steps), _entered(self.resolver, schema))
+        return Location(schema, self.path + _pointer(steps), _entered(self.resolver, schema), old=self.old)
 
     def beside(
         self, schema: Any, *steps: object, negated: bool | None = None, listing: bool | None = None
@@ -60,6 +62,7 @@ class Location:
             self.above | {id(self.schema)},
             self.negated if negated is None else negated,
             self.listing if listing is None else listing,
+            self.old,
         )
 
     def referred(self, keyword: str) -> "Location":
@@ -67,13 +70,15 @@ class Location:
         reference = self.schema[keyword]
         if not isinstance(reference, str):
             self.refuse(keyword, f"must be a string, got {reference!r}")
+        if "$id" in self.schema and self.old:
+            self.refuse("$id", f"stands beside {keyword}, which drafts before 2019-09 do not let it")
         try:
             found = self.resolver.lookup(reference)
-        except (Unresolvable, ValueError, TypeError, LookupError):
+        except (Unresolvable, ValueError, TypeError, LookupError, AttributeError):
             self.refuse(keyword, f"{reference!r} is not in this schema, and other documents are not fetched")
         path = reference if reference.startswith("#") else f"{self.path}/{keyword}"
         above = self.above | {id(self.schema)}
-        return Location(found.contents, path, found.resolver, above, self.negated, self.listing)
+        return Location(found.contents, path, found.resolver, above, self.negated, self.listing, self.old)
 
     def refuse(self, keyword: str, reason: str) -> NoReturn:
         """Raise the SchemaError that names this place."""
@@ -84,12 +89,16 @@ class Location:
 def root_location(schema: Any) -> Location:
     """The top of a schema document. Its `$schema` picks the draft; without one, its keywords do."""
     dialect = schema.get("$schema") if isinstance(schema, dict) else None
-    default = DRAFT7 if isinstance(schema, dict) and OLD_KEYWORDS & schema.keys() else DRAFT202012
+    default = DRAFT7 if isinstance(schema, dict) and _looks_old(schema) else DRAFT202012
     specification = specification_with(dialect, default=default) if isinstance(dialect, str) else default
     resource = specification.create_resource(schema)
     uri = _own_id(schema)
     registry: SchemaRegistry = Registry()
-    return Location(schema, "#", registry.with_resource(uri, resource).resolver(uri))
+    return Location(schema, "#", registry.with_resource(uri, resource).resolver(uri), old=specification in OLD_DRAFTS)
+
+
+def _looks_old(schema: dict[str, Any]) -> bool:
+    return bool(OLD_KEYWORDS & schema.keys()) or isinstance(schema.get("items"), list)
 
 
 def escape(step: object) -> str:

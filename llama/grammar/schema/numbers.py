@@ -11,7 +11,8 @@ from decimal import Decimal
 from llama.grammar.pattern.machine import Part, Table, explore
 from llama.grammar.pattern.spelling import class_text
 from llama.grammar.schema import keywords
-from llama.grammar.schema.kinds import FRACTION, INTEGER
+from llama.grammar.schema.keywords import NOT_IN
+from llama.grammar.schema.kinds import FRACTION, INTEGER, NUMBER, kind_of
 from llama.grammar.schema.location import Location
 from llama.grammar.schema.rules import MOST_DIGITS, Rules
 from llama.grammar.syntax import Ranges
@@ -32,11 +33,12 @@ class Bounds:
     high: Decimal | None = None
     high_open: bool = False
     steps: tuple[Decimal, ...] = ()
+    excluded: tuple[Decimal, ...] = ()
 
     def negated(self) -> "Bounds":
         """The bounds of the number without its sign, when it is negative."""
         low, high = (None if limit is None else -limit for limit in (self.low, self.high))
-        return Bounds(high, self.high_open, low, self.low_open, self.steps)
+        return Bounds(high, self.high_open, low, self.low_open, self.steps, tuple(-value for value in self.excluded))
 
     def from_zero(self, *, open_end: bool) -> "Bounds":
         """The same for numbers from zero on; open_end: zero itself is left out."""
@@ -62,6 +64,8 @@ def bounds_of(parts: Sequence[Location]) -> Bounds:
         for limit, is_open in _limits(part, "maximum", "exclusiveMaximum"):
             if found.high is None or (-limit, is_open) > (-found.high, found.high_open):
                 found = replace(found, high=limit, high_open=is_open)
+        excluded = [value for value in part.schema.get(NOT_IN, []) if kind_of(value) in NUMBER]
+        found = replace(found, excluded=found.excluded + tuple(Decimal(repr(value)) for value in excluded))
         step = keywords.number(part, "multipleOf")
         if step is not None:
             if step <= 0:
@@ -105,8 +109,13 @@ def _signed(rules: Rules, kinds: frozenset[str], bounds: Bounds, wish: str, sign
     if bounds.high is not None:
         parts.append(_Compared(bounds.high, frozenset({-1} if bounds.high_open else {-1, 0})))
     parts += [_Stepped(step) for step in bounds.steps]
+    parts += [_Compared(value, frozenset({-1, 1})) for value in bounds.excluded if value >= 0]
     options = [sign + _table_rule(rules, explore(parts), wish)]
-    if FRACTION in kinds and not bounds.steps:
+    if (
+        FRACTION in kinds
+        and not bounds.steps
+        and all(value == 0 or 1 <= abs(value) < 10**16 for value in bounds.excluded)
+    ):
         options += [sign + text for text in _with_exponent(rules, INTEGER in kinds, bounds, wish)]
     return options
 

@@ -168,7 +168,7 @@ def _conditions(converter: "Converter", parts: Parts, name: str) -> Parts:
 
 def _under(other: Location, part: Location) -> bool:
     """True if `other` is `part` or was brought in by it, so that what it evaluates counts for `part`."""
-    return other is part or id(part.schema) in other.above
+    return other is part or (other.listing and id(part.schema) in other.above)
 
 
 def _others(

@@ -38,17 +38,13 @@ class Assembly:
     def batch(self) -> Batch:
         """Views of the memory; good until the next `clear`."""
         n = len(self._chains)
-        n_outputs = self.n_outputs
-        if not n_outputs:  # executors need not know batches without a result
-            self._outputs[0] = self.n_tokens - 1
-            n_outputs = 1
         return Batch(
             self._tokens[: self.n_tokens],
             self._starts[: n + 1],
             self._positions[:n],
             self._block_table(n),
             self._states[:n],
-            self._outputs[:n_outputs],
+            self._outputs[: self.n_outputs],
         )
 
     def _block_table(self, n: int) -> NDArray[np.int32]:

@@ -1,5 +1,6 @@
 """A loaded model: its numbers, and an executor that runs its graph."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,12 +11,14 @@ from llama.errors import ModelFileError
 from llama.kernels import open_executor
 from llama.kernels.batch import Batch
 from llama.kernels.executor import Executor
-from llama.kernels.graph import Graph, ShapeError
+from llama.kernels.graph import Graph
 from llama.modelfile import ModelFile
 from llama.models.hparams import HParams, read_hparams
 from llama.models.pooling import PoolingHead, read_head
 from llama.models.registry import find_architecture
 from llama.models.weights import Weights
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,11 @@ def load_model(
     graph = Graph()
     try:
         build(graph, h, weights)
-    except ShapeError as problem:
-        raise ModelFileError(f"{file.path.name}: {problem}") from problem
+    except (ValueError, ArithmeticError, LookupError) as problem:  # numbers that no model has, such as no heads at all
+        raise ModelFileError(f"{file.path.name}: its numbers and tensors do not fit together: {problem}") from problem
+    unused = weights.unused()
+    if unused:
+        _log.info("%d tensors of %s are not used, %s for one", len(unused), file.path.name, unused[0])
     executor = open_executor(graph, kernels=kernels, n_threads=n_threads, type_k=type_k, type_v=type_v, n_ctx=h.n_ctx)
     return Model(h, executor, bool(graph.state_sizes), graph.logits is None, read_head(h, weights))
 

@@ -52,6 +52,8 @@ def make_rope(
     """
     head, n_rot = h.head_k if head is None else head, h.n_rot if n_rot is None else n_rot
     base = h.keys.number("rope.freq_base", 10000.0) if base is None else base
+    if base <= 0:
+        raise ModelFileError(f"{h.keys.name('rope.freq_base')} must be above 0, got {base}")
     frequencies = base ** (-2.0 * np.arange(n_rot // 2) / max(n_rot, 1))
     first = head - n_rot if last else 0
     if sections:
@@ -92,6 +94,8 @@ def scaling(keys: Keys) -> tuple[str, float]:
     if kind not in ("none", "linear", "yarn", "longrope"):
         raise ModelFileError(f"{keys.name('rope.scaling.type')} must be none, linear, yarn or longrope, got {kind!r}")
     factor = keys.number("rope.scaling.factor", keys.number("rope.scale_linear", 0.0))
+    if factor < 0:
+        raise ModelFileError(f"{keys.name('rope.scaling.factor')} must be 0 or more, got {factor}")
     return kind, 1.0 if kind == "none" or factor == 0.0 else factor
 
 

@@ -50,6 +50,10 @@ class Weights:
             raise ModelFileError(f"the model file has no tensor {self.prefix}{name} of shape ({wanted})")
         return tensor
 
+    def unused(self) -> list[str]:
+        """Names of the tensors that nobody has asked for."""
+        return [name for name in self.tensors if name not in self._used]
+
     def first(self, *names: str) -> str:
         """The first of these names that the file has, else the first of all."""
         return next((name for name in names if self.has(name)), names[0])

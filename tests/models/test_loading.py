@@ -1,5 +1,6 @@
 """Model files that do not fit together are refused by the name of what is wrong."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from llama.errors import ModelFileError, UnknownArchitecture
 from llama.modelfile import ModelFile
 from llama.models import Model, known_architectures, load_model, registry
-from tests.models.zoo import ZooModel, zoo_model
+from tests.models.zoo import ZooModel, zoo_model, zoo_names
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -139,3 +140,15 @@ def test_architecture_files_state_the_difference_only() -> None:
     lines = sorted(len(path.read_text().splitlines()) for path in folder.glob("*.py"))
     assert lines[len(lines) // 2] < 50
     assert lines[-1] < 150
+
+
+@pytest.mark.parametrize("name", zoo_names())
+def test_strange_numbers_are_refused_or_run(name: str, tmp_path: Path) -> None:
+    """Each number of the metadata in turn becomes one that no model has."""
+    spec = zoo_model(name).spec
+    with ModelFile.open(ZooModel(name, spec, {}).write(tmp_path)) as file:
+        keys = [key for key, (kind, _) in spec["kv"].items() if kind in ("u32", "f32")]
+        for key in keys:
+            for value in (0, 1, 3, 1 << 24, -1, 0.5):
+                with contextlib.suppress(ModelFileError):
+                    load_model(file, kernels="numpy", overrides={key: value})

@@ -11,7 +11,7 @@ from llama.models.layer import Layer
 
 
 def recurrent_layers(h: HParams, interval: int = 4) -> tuple[bool, ...]:
-    """Which layers are recurrent: as an array says, else all but every n-th (full_attention_interval, or `interval`)."""
+    """Which layers are recurrent: as an array says, else all but every n-th, `interval` unless the metadata differs."""
     if h.keys.array("attention.recurrent_layers") is not None:
         return tuple(bool(v) for v in h.keys.per_layer("attention.recurrent_layers", h.n_layer))
     interval = h.keys.integer("full_attention_interval", interval) or 1

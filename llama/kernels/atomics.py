@@ -10,7 +10,7 @@ from llama.kernels.simd import I64
 from llama.kernels.vectors import emitted, int_at
 
 i64, void = types.int64, types.void
-SPINS = 4000  # about 100 microseconds, many times the usual wait
+SPINS = 1000  # about 20 microseconds, several times the usual wait
 LINE = 64  # bytes of a cache line
 
 

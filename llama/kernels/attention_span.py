@@ -68,15 +68,15 @@ def adjust(args: int, scores: int, n: int, head: int, distance: int) -> None:
 
 @njit
 def softmax_span(scores: int, n: int, first: int, last: int, state: int) -> None:
-    """Scores first .. last of n become weights, the others 0; maximum and sum go to `state`. n: a multiple of 16."""
+    """Scores first .. last of n become weights, the others 0; maximum and sum go to `state`. n: a multiple of 32."""
     for j in range(min(first, n)):
         put_float(scores + 4 * j, LOWEST)
     for j in range(max(last, 0), n):
         put_float(scores + 4 * j, LOWEST)
-    most = all16(LOWEST)
-    for j in range(0, 4 * n, 64):
-        most = max16(most, load16(scores + j))
-    top = top16(most)
+    most, more = all16(LOWEST), all16(LOWEST)
+    for j in range(0, 4 * n, 128):
+        most, more = max16(most, load16(scores + j)), max16(more, load16(scores + j + 64))
+    top = top16(max16(most, more))
     put_float(state, top)
     if top == LOWEST:
         top = np.float32(0.0)
@@ -136,66 +136,66 @@ def sequence_end(context: int, sequence: int) -> int:
 
 def build_span(type_k: CacheType, type_v: CacheType) -> Callable[..., Any]:
     """Compiled-code function: one span of one piece, scores to states."""
-    scores8, scores4, scores2, scores1 = (score_tile(type_k, n) for n in (8, 4, 2, 1))
-    wide8, wide4, wide2, wide1 = (value_tile(type_v, n, v) for n, v in ((8, 2), (4, 4), (2, 4), (1, 4)))
-    thin8, thin4, thin2, thin1 = (value_tile(type_v, n, 1) for n in (8, 4, 2, 1))
+    scores8, scores4, scores3, scores1 = (score_tile(type_k, n) for n in (8, 4, 3, 1))
+    wide8, wide4, wide3, wide1 = (value_tile(type_v, n, v) for n, v in ((8, 2), (4, 4), (3, 4), (1, 4)))
+    thin8, thin4, thin3, thin1 = (value_tile(type_v, n, 1) for n in (8, 4, 3, 1))
     key_unit, value_unit, value_size = type_k.padded(1), type_v.padded(1), type_v.size
     key_head, value_head = type_k.head_bytes(key_unit), type_v.head_bytes(value_unit)
     quantised = type_v.name == "q8_0"
 
     @njit
-    def score_block(q: int, qstride: int, rows: int, keys: int, steps: int, columns: int, out: int) -> None:
+    def score_block(q: int, qstride: int, rows: int, keys: int, steps: int, columns: int, out: int, ahead: int) -> None:
         r = 0
         while r < rows:
             source, target = q + r * qstride, out + r * 4 * SPAN
             if rows - r >= 8:
-                scores8(source, qstride, keys, steps, columns, target, 4 * SPAN)
+                scores8(source, qstride, keys, steps, columns, target, 4 * SPAN, ahead)
                 r += 8
             elif rows - r >= 4:
-                scores4(source, qstride, keys, steps, columns, target, 4 * SPAN)
+                scores4(source, qstride, keys, steps, columns, target, 4 * SPAN, ahead)
                 r += 4
-            elif rows - r >= 2:
-                scores2(source, qstride, keys, steps, columns, target, 4 * SPAN)
-                r += 2
+            elif rows - r >= 2:  # a third row may be nobody's: cheaper than two smaller tiles
+                scores3(source, qstride, keys, steps, columns, target, 4 * SPAN, ahead)
+                r += 3
             else:
-                scores1(source, qstride, keys, steps, columns, target, 4 * SPAN)
+                scores1(source, qstride, keys, steps, columns, target, 4 * SPAN, ahead)
                 r += 1
 
     @njit
-    def value_block(weights: int, rows: int, values: int, steps: int, padded: int, out: int, stride: int) -> None:
+    def value_block(weights: int, rows: int, values: int, steps: int, padded: int, out: int, stride: int, ahead: int) -> None:
         bytes_row, steps_row, w = padded * value_size, padded // 32 * 2, 4 * SPAN
         for c in range(0, padded // 16):
             r = 0
             from_column = values + 16 * value_size * c
-            from_steps = steps + c // 2 * 2
+            from_steps, following = steps + c // 2 * 2, ahead + 16 * value_size * c
             while r < rows:
                 source, target = weights + r * w, out + r * stride + 64 * c
                 if rows - r >= 8:
                     if c % 2 == 0 and padded // 16 - c >= 2:
-                        wide8(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                        wide8(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
                     elif c % 2 == 0:
-                        thin8(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                        thin8(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
                     r += 8
                     continue
                 whole = c % 4 == 0 and padded // 16 - c >= 4
                 alone = c // 4 * 4 + 4 > padded // 16
                 if rows - r >= 4:
                     if whole:
-                        wide4(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                        wide4(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
                     elif alone:
-                        thin4(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                        thin4(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
                     r += 4
                 elif rows - r >= 2:
                     if whole:
-                        wide2(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                        wide3(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
                     elif alone:
-                        thin2(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
-                    r += 2
+                        thin3(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
+                    r += 3
                 else:
                     if whole:
-                        wide1(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                        wide1(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
                     elif alone:
-                        thin1(source, w, from_column, from_steps, bytes_row, steps_row, target, stride)
+                        thin1(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
                     r += 1
 
     @njit
@@ -210,10 +210,15 @@ def build_span(type_k: CacheType, type_v: CacheType) -> Callable[..., Any]:
         rows, first_block, last_block = tokens * group, start // POSITIONS, (end - 1) // POSITIONS
         base, block_bytes = int_at(args + CACHE), int_at(args + BLOCK_BYTES)
         kbytes, vbytes = kpad // key_unit * key_head, vpad // value_unit * value_head
+        to_values = int_at(args + VALUES) + kv * vbytes
+        first_values = block_address(context, sequence, first_block * POSITIONS, base, block_bytes) + to_values
         for block in range(first_block, last_block + 1):
             keys = block_address(context, sequence, block * POSITIONS, base, block_bytes) + kv * kbytes
             target = scores + 4 * POSITIONS * (block - first_block)
-            score_block(q, 4 * head_k, rows, keys, keys + kpad * POSITIONS, head_k, target)
+            ahead = first_values
+            if block < last_block:
+                ahead = block_address(context, sequence, (block + 1) * POSITIONS, base, block_bytes) + kv * kbytes
+            score_block(q, 4 * head_k, rows, keys, keys + kpad * POSITIONS, head_k, target, ahead)
         begin, n = first_block * POSITIONS, (last_block + 1 - first_block) * POSITIONS
         length = sequence_end(context, sequence)
         for r in range(rows):
@@ -224,9 +229,10 @@ def build_span(type_k: CacheType, type_v: CacheType) -> Callable[..., Any]:
             adjust(args, scores + r * 4 * SPAN, n, kv * group + r % group, position - begin)
             softmax_span(scores + r * 4 * SPAN, n, max(first, start) - begin, min(last, end) - begin, state)
         for block in range(first_block, last_block + 1):
-            values = block_address(context, sequence, block * POSITIONS, base, block_bytes)
-            values += int_at(args + VALUES) + kv * vbytes
+            values = block_address(context, sequence, block * POSITIONS, base, block_bytes) + to_values
+            following = min(block + 1, last_block) * POSITIONS
+            ahead = block_address(context, sequence, following, base, block_bytes) + to_values
             weights = scores + 4 * POSITIONS * (block - first_block)
-            value_block(weights, rows, values, values + vpad * POSITIONS, vpad, states + 64, state_bytes)
+            value_block(weights, rows, values, values + vpad * POSITIONS, vpad, states + 64, state_bytes, ahead)
 
     return span

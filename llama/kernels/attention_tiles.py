@@ -55,14 +55,17 @@ def _elements(b: Any, kind: CacheType, address: Any) -> Any:
 
 @cache
 def score_tile(kind: CacheType, rows: int) -> Any:
-    """(q, q stride, keys, steps, columns, out, out stride): scores of `rows` queries with 32 positions."""
+    """(q, q stride, keys, steps, columns, out, out stride, next keys): scores of `rows` queries with 32 positions."""
 
-    @emitted(void, *[i64] * 7)
-    def tile(b: Any, q: Any, stride: Any, keys: Any, steps: Any, columns: Any, out: Any, out_stride: Any) -> None:
+    @emitted(void, *[i64] * 8)
+    def tile(b: Any, q: Any, stride: Any, keys: Any, steps: Any, columns: Any, out: Any, ostride: Any, ahead: Any) -> None:
         queries = [b.add(q, b.mul(number(r), stride)) for r in range(rows)]
 
         def column(i: Any, sums: list[Any]) -> list[Any]:
-            start = b.add(keys, b.mul(i, number(POSITIONS * kind.size)))
+            offset = b.mul(i, number(POSITIONS * kind.size))
+            start = b.add(keys, offset)
+            for line in range(0, POSITIONS * kind.size, 64):
+                simd.prefetch(b, simd.at(b, b.add(ahead, offset), line))
             halves = [_elements(b, kind, simd.at(b, start, 16 * kind.size * h)) for h in range(2)]
             if kind.name == "q8_0":
                 base = b.add(steps, b.mul(b.lshr(i, number(5)), number(2 * POSITIONS)))
@@ -76,7 +79,7 @@ def score_tile(kind: CacheType, rows: int) -> Any:
 
         sums = loop(b, columns, [simd.every(FLOATS, 0.0)] * (2 * rows), column)
         for r in range(rows):
-            target = b.add(out, b.mul(number(r), out_stride))
+            target = b.add(out, b.mul(number(r), ostride))
             for h in range(2):
                 simd.store(b, simd.at(b, target, 64 * h), sums[2 * r + h], 4)
 
@@ -85,20 +88,24 @@ def score_tile(kind: CacheType, rows: int) -> Any:
 
 @cache
 def value_tile(kind: CacheType, rows: int, vectors: int) -> Any:
-    """(weights, their stride, values, steps, row bytes, steps a row, out, out stride): out += weights @ values.
+    """(weights, their stride, values, steps, row bytes, steps a row, out, out stride, next values): out += weights @ values.
 
     32 positions, `vectors` times 16 columns.
     """
 
-    @emitted(void, *[i64] * 8)
+    @emitted(void, *[i64] * 9)
     def tile(
-        b: Any, weights: Any, wstride: Any, values: Any, steps: Any, bytes_row: Any, steps_row: Any, out: Any, ostride: Any
-    ) -> None:
+        b: Any, weights: Any, wstride: Any, values: Any, steps: Any, bytes_row: Any, steps_row: Any, out: Any, ostride: Any,
+        ahead: Any,
+    ) -> None:  # fmt: skip
         sources = [b.add(weights, b.mul(number(r), wstride)) for r in range(rows)]
         targets = [b.add(out, b.mul(number(r), ostride)) for r in range(rows)]
 
         def position(i: Any, sums: list[Any]) -> list[Any]:
-            start = b.add(values, b.mul(i, bytes_row))
+            offset = b.mul(i, bytes_row)
+            start = b.add(values, offset)
+            for line in range(0, 16 * vectors * kind.size, 64):
+                simd.prefetch(b, simd.at(b, b.add(ahead, offset), line))
             parts = [_elements(b, kind, simd.at(b, start, 16 * kind.size * c)) for c in range(vectors)]
             if kind.name == "q8_0":
                 base = b.add(steps, b.mul(i, steps_row))

@@ -8,7 +8,7 @@ from functools import partial
 from llama.kernels import attention, matmul
 from llama.kernels.attention_tiles import CacheType
 from llama.kernels.graph import Attention, Graph, Node, Rope
-from llama.kernels.layout import BLOCK, GROUP
+from llama.kernels.layout import BLOCK, GROUP, layout_of
 from llama.kernels.packing import Packed
 from llama.kernels.plan import At, Kernel, Plan, Step
 from llama.kernels.weights import Weights
@@ -53,7 +53,7 @@ class Lowering:
         attentions = [n.attrs["attention"] for n in graph.nodes if n.op == "attention"]
         groups = [a.n_head // a.n_head_kv for a in attentions if isinstance(a, Attention)]
         self.piece_tokens = min((attention.tokens_of_piece(group) for group in groups), default=1)
-        self.piece_rows = self.piece_tokens * max(groups, default=1)
+        self.piece_rows = -(-self.piece_tokens * max(groups, default=1) // 4) * 4
 
     def run(self) -> Plan:
         """Lower all nodes. Raises Unsupported."""
@@ -128,12 +128,18 @@ class Lowering:
         if (value, segments) not in self._quantised:
             width = self.graph.nodes[value].width // segments
             buffer = self.plan.buffer(segments * matmul.quantised_width(width))
-            kind, out = self.kinds[value], At("buffer", buffer)
+            kind, out, halves = self.kinds[value], At("buffer", buffer), self._wants_halves(value)
             args = [kind, self.at(value), self.stride(value), width // BLOCK, out, self.plan.strides[buffer], segments]
-            self.add(Kernel("quantise", matmul.build_quantise), args, {self.places[value]}, {buffer}, kind)
+            kernel = Kernel(f"quantise {halves}", partial(matmul.build_quantise, halves))
+            self.add(kernel, args, {self.places[value]}, {buffer}, kind)
             self._quantised[value, segments] = buffer
         buffer = self._quantised[value, segments]
         return At("buffer", buffer), self.plan.strides[buffer], buffer
+
+    def _wants_halves(self, value: int) -> bool:
+        """Whether a matrix that meets a value has scales for 16 columns, so that half blocks are summed on their own."""
+        weights = [self.graph.nodes[user].weights for user in self._users.get(value, [])]
+        return any(w[0] is not None and layout_of(w[0].type).sub < BLOCK for w in weights if w)
 
     def multiply(
         self,

@@ -92,11 +92,13 @@ def build_linear(kernel_set: str, layout: Layout) -> Callable[..., None]:
     return linear
 
 
-def build_quantise() -> Callable[..., None]:
+def build_quantise(halves: bool) -> Callable[..., None]:
     """Rows of floats -> quantised rows, each in some segments with their side floats behind them.
 
     Arguments: rows kind, x, x stride, blocks a segment, out, out stride, segments.
     """
+
+    block: Any = quantise_block(halves)
 
     def quantise(args: int, context: int, thread: int, threads: int) -> None:
         n = rows_of(context, int_at(args + 24))
@@ -107,6 +109,6 @@ def build_quantise() -> Callable[..., None]:
                 source = x + t * stride + s * blocks * 4 * BLOCK
                 codes = out + t * ostride + s * blocks * (BLOCK + SIDE)
                 for b in range(blocks):
-                    quantise_block(source + 4 * BLOCK * b, codes + BLOCK * b, codes + BLOCK * blocks + SIDE * b)
+                    block(source + 4 * BLOCK * b, codes + BLOCK * b, codes + BLOCK * blocks + SIDE * b)
 
     return quantise

@@ -54,6 +54,15 @@ def store(b: Any, address: Any, value: Any, align: int = 1) -> None:
     b.store(value, pointer(b, address, value.type)).align = align
 
 
+def prefetch(b: Any, address: Any) -> None:
+    """Ask for the cache line at an address that will be read soon."""
+    byte = pointer(b, address, I8)
+    f = b.module.globals.get("llvm.prefetch.p0") or ir.Function(
+        b.module, ir.FunctionType(ir.VoidType(), [byte.type, I32, I32, I32]), "llvm.prefetch.p0"
+    )
+    b.call(f, [byte, *(ir.Constant(I32, v) for v in (0, 3, 1))])
+
+
 def at(b: Any, address: Any, offset: int) -> Any:
     """address + offset."""
     return b.add(address, number(offset)) if offset else address
@@ -132,7 +141,7 @@ def from_half(b: Any, v: Any) -> Any:
 def to_half(b: Any, v: Any) -> Any:
     """32-bit floats -> 16-bit floats, those out of range become the largest finite one."""
     kind, most = v.type, every(v.type, 65504.0)
-    v = call(b, "minnum", call(b, "maxnum", v, b.fneg(most)), most)
+    v = at_least(b, at_most(b, v, most), b.fneg(most))
     if detect.has_half():
         return b.fptrunc(v, like(kind, HALF))
     ints = like(kind, I32)
@@ -150,19 +159,31 @@ def from_brain(b: Any, v: Any) -> Any:
     return b.bitcast(b.shl(b.zext(v, ints), every(ints, 16)), like(v.type, F32))
 
 
+def at_most(b: Any, x: Any, bound: Any) -> Any:
+    """The smaller of two; `bound` where x is not a number. One instruction, unlike minnum."""
+    return b.select(b.fcmp_ordered("<", x, bound), x, bound)
+
+
+def at_least(b: Any, x: Any, bound: Any) -> Any:
+    """The larger of two; `bound` where x is not a number."""
+    return b.select(b.fcmp_ordered(">", x, bound), x, bound)
+
+
 def exp(b: Any, x: Any) -> Any:
-    """e to the x, within 2 units in the last place; exactly 0 below -87."""
+    """e to the x, within 2 units in the last place; exactly 0 below -87, held at e^88 above 88."""
     kind, ints = x.type, like(x.type, I32)
-    held = call(b, "minnum", call(b, "maxnum", x, every(kind, -87.0)), every(kind, 88.0))
-    n = call(b, "rint", b.fmul(held, every(kind, single(1 / math.log(2)))))
-    high, low = 0.693359375, -2.12194440e-4  # ln 2 in two parts, the first with few bits (Cephes)
-    r = fma(b, n, every(kind, -high), held)
-    r = fma(b, n, every(kind, single(-low)), r)
-    y = every(kind, single(1 / 5040))
-    for k in (720, 120, 24, 6, 2, 1, 1):
+    held = at_most(b, x, every(kind, 88.0))
+    shift = every(kind, 12582912.0)  # 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits
+    shifted = fma(b, held, every(kind, single(1 / math.log(2))), shift)
+    n = b.fsub(shifted, shift)
+    r = fma(b, n, every(kind, -0.693359375), held)  # ln 2 in two parts, the first with few bits (Cephes)
+    r = fma(b, n, every(kind, single(2.12194440e-4)), r)
+    y = every(kind, single(1 / 720))
+    for k in (120, 24, 6, 2, 1, 1):
         y = fma(b, y, r, every(kind, single(1 / k)))
-    power = b.shl(b.add(b.fptosi(n, ints), every(ints, 127)), every(ints, 23))
-    return b.select(b.fcmp_ordered("<", x, every(kind, -87.0)), every(kind, 0.0), b.fmul(y, b.bitcast(power, kind)))
+    power = b.shl(b.bitcast(shifted, ints), every(ints, 23))
+    value = b.bitcast(b.add(b.bitcast(y, ints), power), kind)
+    return b.select(b.fcmp_ordered(">", x, every(kind, -87.0)), value, every(kind, 0.0))
 
 
 def exp_wide(b: Any, x: Any) -> Any:

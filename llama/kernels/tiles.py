@@ -169,20 +169,31 @@ def float_tile(layout: Layout, tokens: int) -> Any:
     return tile
 
 
-@emitted(void, i64, i64, i64)
-def quantise_block(b: Any, x: Any, codes: Any, side: Any) -> None:
-    """32 floats -> 32 int8 and their four side floats, as llama.cpp's Q8_0 rounds but with a 32-bit step."""
-    halves = [simd.load(b, simd.at(b, x, 64 * h), FLOATS, 4) for h in range(2)]
-    sizes = [simd.call(b, "fabs", half) for half in halves]
-    most = simd.largest(b, simd.call(b, "maxnum", *sizes))
-    step = b.fdiv(most, every(F32, 127.0))
-    some = b.fcmp_ordered(">", most, every(F32, 0.0))
-    inverse = simd.splat(b, b.select(some, b.fdiv(every(F32, 127.0), most), every(F32, 0.0)))
-    sums = []
-    for h, half in enumerate(halves):
-        ints = b.fptosi(simd.call(b, "rint", b.fmul(half, inverse)), INTS)
-        simd.store(b, simd.at(b, codes, GROUP * h), b.trunc(ints, simd.like(INTS, simd.I8)), 16)
-        sums.append(simd.int_total(b, ints))
-    for place, value in enumerate((*sums, b.add(*sums))):
-        simd.store(b, simd.at(b, side, 4 * (place + 1)), b.fmul(step, b.sitofp(value, F32)), 4)
-    simd.store(b, side, step, 4)
+@cache
+def quantise_block(halves: bool) -> Any:
+    """Compiled-code function: 32 floats -> 32 int8 and their side floats, the sums of halves only where asked for.
+
+    Codes are rounded as in llama.cpp's Q8_0, but the step stays a 32-bit float.
+    """
+
+    @emitted(void, i64, i64, i64)
+    def quantise(b: Any, x: Any, codes: Any, side: Any) -> None:
+        parts = [simd.load(b, simd.at(b, x, 64 * h), FLOATS, 4) for h in range(2)]
+        most = simd.largest(b, simd.at_least(b, *[simd.call(b, "fabs", part) for part in parts]))
+        step = b.fmul(most, every(F32, simd.single(1 / 127)))
+        some = b.fcmp_ordered(">", most, every(F32, 0.0))
+        inverse = simd.splat(b, b.select(some, b.fdiv(every(F32, 127.0), most), every(F32, 0.0)))
+        ints = [b.fptosi(simd.call(b, "rint", b.fmul(part, inverse)), INTS) for part in parts]
+        for h, values in enumerate(ints):
+            simd.store(b, simd.at(b, codes, GROUP * h), b.trunc(values, simd.like(INTS, simd.I8)), 16)
+        if halves:
+            sums = [simd.int_total(b, values) for values in ints]
+            for h, value in enumerate(sums):
+                simd.store(b, simd.at(b, side, 4 * (h + 1)), b.fmul(step, b.sitofp(value, F32)), 4)
+            whole = b.add(*sums)
+        else:
+            whole = simd.int_total(b, b.add(*ints))
+        simd.store(b, simd.at(b, side, 12), b.fmul(step, b.sitofp(whole, F32)), 4)
+        simd.store(b, side, step, 4)
+
+    return quantise

@@ -234,13 +234,13 @@ def fma16(b: Any, x: Any, y: Any, z: Any) -> Any:
 @emitted(floats16, floats16, floats16)
 def max16(b: Any, x: Any, y: Any) -> Any:
     """The larger of each pair."""
-    return simd.call(b, "maxnum", x, y)
+    return simd.at_least(b, x, y)
 
 
 @emitted(floats16, floats16, floats16)
 def min16(b: Any, x: Any, y: Any) -> Any:
     """The smaller of each pair."""
-    return simd.call(b, "minnum", x, y)
+    return simd.at_most(b, x, y)
 
 
 @emitted(f32, floats16)

@@ -38,7 +38,7 @@ def log_probabilities(model: Model, tokens: list[int]) -> NDArray[np.float64]:
 
 def test_a_passage_is_as_likely(model: Model, reference: dict[str, Any]) -> None:
     passage = reference["likelihood"]
-    n = 200 if model.executor.name == "numpy" else passage["n_all"]
+    n = 100 if model.executor.name == "numpy" else passage["n_all"]
     tokens = passage["tokens"][:n]
     found = log_probabilities(model, tokens)
     likelihood = -found[np.arange(n - 1), tokens[1:]]
@@ -48,8 +48,9 @@ def test_a_passage_is_as_likely(model: Model, reference: dict[str, Any]) -> None
 
 def test_the_best_five_are_as_likely_along_the_given_text(model: Model, reference: dict[str, Any]) -> None:
     differences = []
-    for case in reference["greedy"]:
-        steps = case["steps"][:40]
+    cases = reference["greedy"]
+    for case in cases[:2] if model.executor.name == "numpy" else cases:
+        steps = case["steps"][:30]
         prompt = case["prompt_tokens"]
         found = log_probabilities(model, prompt + [step["token"] for step in steps[:-1]])[len(prompt) - 1 :]
         for row, step in zip(found, steps, strict=True):

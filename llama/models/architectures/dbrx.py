@@ -15,5 +15,5 @@ def dbrx(g: Graph, h: HParams, w: Weights) -> None:
     """The norm before the experts is called attn_output_norm."""
     clamp = h.keys.number("attention.clamp_kqv")
     attention = partial(grouped_attention, rope=make_rope(h, w, HALVES), clamp=clamp)
-    ffn = partial(dense_or_experts, gate="softmax", normalise=True, n_ff=h.n_ffs[0])
+    ffn = partial(dense_or_experts, gate="softmax", normalise=True, own_width=False)
     decoder(g, h, w, sequential_block(attention, ffn, ffn_norm="attn_output_norm"))

@@ -61,6 +61,6 @@ def scaled_decoder(
         return h.keys.number(key, (defaults or {}).get(key, 0.0)) or 1.0
 
     mixer = partial(mixer, scale=h.keys.number("attention.scale", 0.0) or None)
-    ffn = partial(dense_or_experts, gate="softmax", normalise=True, n_ff=h.n_ffs[0])
+    ffn = partial(dense_or_experts, gate="softmax", normalise=True, own_width=False)
     block = sequential_block(mixer, ffn, residual_scale=scale("residual_scale"))
     decoder(g, h, w, block, embedding_scale=scale("embedding_scale"), logit_scale=1 / scale("logit_scale"))

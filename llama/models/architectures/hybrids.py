@@ -29,7 +29,7 @@ def jamba(g: Graph, h: HParams, w: Weights) -> None:
     def mixer(layer: Layer, x: Value) -> Value:
         return grouped_attention(layer, x, rope=None) if layer.n_head_kv else mamba(layer, x)
 
-    ffn = partial(dense_or_experts, gate="softmax", normalise=False, n_ff=h.n_ffs[0])
+    ffn = partial(dense_or_experts, gate="softmax", normalise=False, own_width=False)
     decoder(g, h, w, sequential_block(mixer, ffn))
 
 

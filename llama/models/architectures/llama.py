@@ -15,7 +15,7 @@ from llama.models.weights import Weights
 def llama(g: Graph, h: HParams, w: Weights) -> None:
     """Experts are renormalised after a softmax; feed_forward_length is the width of one."""
     attention = partial(grouped_attention, rope=make_rope(h, w, NEIGHBOURS))
-    ffn = partial(dense_or_experts, gate="softmax", normalise=True, n_ff=h.n_ffs[0])
+    ffn = partial(dense_or_experts, gate="softmax", normalise=True, own_width=False)
     decoder(g, h, w, sequential_block(attention, ffn))
 
 
@@ -23,7 +23,7 @@ def llama(g: Graph, h: HParams, w: Weights) -> None:
 def llama_embed(g: Graph, h: HParams, w: Weights) -> None:
     """The same layers, giving hidden states; the metadata says whether a mask is used."""
     attention = partial(grouped_attention, rope=make_rope(h, w, NEIGHBOURS))
-    ffn = partial(dense_or_experts, gate="softmax", normalise=True, n_ff=h.n_ffs[0])
+    ffn = partial(dense_or_experts, gate="softmax", normalise=True, own_width=False)
     block, x = sequential_block(attention, ffn), embed(g, h, w)
     for layer in layers(g, h, w):
         x = block(layer, x)

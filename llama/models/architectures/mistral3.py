@@ -28,5 +28,5 @@ def mistral3(g: Graph, h: HParams, w: Weights) -> None:
             q = temperature(layer, q, scale=warmth, length=original_context(h), offset=0.0)
         return layer.linear(attend(layer, q, k, v), "attn_output", h.n_embd)
 
-    ffn = partial(dense_or_experts, gate="softmax", normalise=True, n_ff=h.n_ffs[0])
+    ffn = partial(dense_or_experts, gate="softmax", normalise=True, own_width=False)
     decoder(g, h, w, sequential_block(attention, ffn))

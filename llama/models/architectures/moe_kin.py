@@ -23,7 +23,7 @@ from llama.models.weights import Weights
 def minimax_m2(g: Graph, h: HParams, w: Weights) -> None:
     """Queries and keys normed over their whole width; feed_forward_length is the width of an expert."""
     attention = partial(grouped_attention, rope=make_rope(h, w, HALVES, factors=False))
-    decoder(g, h, w, sequential_block(attention, partial(dense_or_experts, normalise=True, n_ff=h.n_ffs[0])))
+    decoder(g, h, w, sequential_block(attention, partial(dense_or_experts, normalise=True, own_width=False)))
 
 
 @architecture("arctic")

@@ -29,5 +29,5 @@ def olmo(g: Graph, h: HParams, w: Weights) -> None:
 def olmoe(g: Graph, h: HParams, w: Weights) -> None:
     """Queries and keys are normed over their whole width; feed_forward_length is the width of an expert."""
     attention = partial(grouped_attention, rope=make_rope(h, w, HALVES))
-    ffn = partial(dense_or_experts, gate="softmax", normalise=False, n_ff=h.n_ffs[0])
+    ffn = partial(dense_or_experts, gate="softmax", normalise=False, own_width=False)
     decoder(g, h, w, sequential_block(attention, ffn))

@@ -14,5 +14,5 @@ from llama.models.weights import Weights
 def phi3(g: Graph, h: HParams, w: Weights) -> None:
     """The metadata names a sliding window that llama.cpp does not apply; neither do we."""
     attention = partial(grouped_attention, rope=make_rope(h, w, HALVES))
-    ffn = partial(dense_or_experts, gate="softmax", normalise=True, n_ff=h.n_ffs[0])
+    ffn = partial(dense_or_experts, gate="softmax", normalise=True, own_width=False)
     decoder(g, h, w, sequential_block(attention, ffn))

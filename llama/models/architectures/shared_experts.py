@@ -65,7 +65,7 @@ def hunyuan(g: Graph, h: HParams, w: Weights) -> None:
         base *= alpha ** (h.head_k / (h.head_k - 2))
     rope = make_rope(h, w, HALVES, base=base, sections="blocks")
     attention = partial(grouped_attention, rope=rope, norm_after_rope=True)
-    ffn = partial(dense_or_experts, gate="softmax", normalise=True, n_ff=h.n_ffs[0])
+    ffn = partial(dense_or_experts, gate="softmax", normalise=True, own_width=False)
     decoder(g, h, w, sequential_block(attention, ffn))
 
 

@@ -145,20 +145,22 @@ def dense_or_experts(
     *,
     gate: Gate | None = None,
     normalise: bool | None = None,
-    n_ff: int | None = None,
+    own_width: bool = True,
     shared: int | None = None,
     **options: Any,
 ) -> Value:
     """A gated network; in layers with a router experts, and next to them a shared one where the file has it.
 
-    gate None: what the metadata says, see `routing`; normalise None: what expert_weights_norm says. n_ff and shared:
-    widths of an expert and of the shared one, from the metadata by default. options: those of `experts`.
+    gate None: what the metadata says, see `routing`; normalise None: what expert_weights_norm says. own_width: experts
+    are as wide as expert_feed_forward_length says, else as feed_forward_length. shared: width of the shared one, from
+    the metadata by default. options: those of `experts`.
     """
     if not layer.w.has("ffn_gate_inp.weight"):
         return gated_ffn(layer, x)
     if normalise is None:
         normalise = layer.h.keys.flag("expert_weights_norm", False)
-    out = experts(layer, x, routing(layer, gate, normalise=normalise), n_ff=n_ff, **options)
+    route = routing(layer, gate, normalise=normalise)
+    out = experts(layer, x, route, n_ff=None if own_width else layer.n_ff, **options)
     if layer.w.has("ffn_up_shexp.weight"):
         out = layer.g.add(out, shared_expert(layer, x, n_ff=shared))
     return out

@@ -8,9 +8,10 @@ from typing import Any
 from llama.api.call import Call
 from llama.api.head import FINGERPRINT, Head
 from llama.api.run import Run
+from llama.api.settings_body import generation_settings
 from llama.api.sse import DONE, data
 from llama.api.usage import Tally, timings_body
-from llama.engine.request import Event, Finished, PromptProgress, PromptScored, Token
+from llama.engine.request import Event, Finished, PromptProgress, PromptScored, Request, Token
 from llama.tokenizer import Vocab
 
 Chunk = Any
@@ -23,10 +24,19 @@ class Job:
     head: Head
     call: Call
     run: Run
-    prompts: tuple[tuple[int, ...], ...]
+    requests: tuple[Request, ...]  # what the engine was asked, a prompt each
     vocab: Vocab
-    n: int  # choices that the engine makes of each prompt
     preserved: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def prompts(self) -> list[tuple[int, ...]]:
+        """The token ids of every prompt."""
+        return [request.prompt for request in self.requests]
+
+    @property
+    def n(self) -> int:
+        """How many choices the engine makes of each prompt."""
+        return self.requests[0].n
 
     def shown(self, token: int) -> bytes:
         """What of a token is in the text."""
@@ -126,6 +136,16 @@ def progress_body(event: PromptProgress) -> dict[str, object]:
     }
 
 
+def verbose_body(job: Job) -> dict[str, object]:
+    """What the first prompt was and how the request was understood, for people who wonder."""
+    request = job.requests[0]
+    return {
+        "prompt": job.vocab.decode(request.prompt, special=True),
+        "tokens_evaluated": len(request.prompt),
+        "generation_settings": generation_settings(request, job.call),
+    }
+
+
 class OpenAIAnswer(Answer):
     """What the chunks of both OpenAI endpoints have in common."""
 
@@ -152,8 +172,10 @@ class OpenAIAnswer(Answer):
 
     def whole(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
         """The answer that is not streamed."""
+        verbose = {"__verbose": verbose_body(self.job)} if self.job.call.verbose else {}
         return {
             **self.job.head.fields(self.kind),
+            **verbose,
             "choices": choices,
             "usage": self.tally.usage(),
             "system_fingerprint": FINGERPRINT,

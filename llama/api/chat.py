@@ -92,9 +92,7 @@ def _job(service: Service, body: Body, prefix: str) -> tuple[Job, ChatCall, Chat
         budget=_budget(service, chat, plan),
     )
     run = Run(service.engine.submit, [request], service.settings.n_slots)
-    job = Job(
-        head=head, call=call, run=run, prompts=(request.prompt,), vocab=parts.vocab, n=call.n, preserved=preserved
-    )
+    job = Job(head=head, call=call, run=run, requests=(request,), vocab=parts.vocab, preserved=preserved)
     return job, chat, plan
 
 

@@ -76,7 +76,7 @@ def infill_answer(service: Service, body: Body) -> Answer:
 def _native(service: Service, call: Call, prompts: list[list[int]]) -> Answer:
     head = Head.new("cmpl-", service.model_id, call.request_id)
     requests = [engine_request(service.parts, call, prompt, id=head.id) for prompt in prompts]
-    return NativeAnswer(_job(service, head, call, requests), requests)
+    return NativeAnswer(_job(service, head, call, requests))
 
 
 def _job(service: Service, head: Head, call: Call, requests: list[Request]) -> Job:
@@ -86,9 +86,8 @@ def _job(service: Service, head: Head, call: Call, requests: list[Request]) -> J
         head=head,
         call=call,
         run=run,
-        prompts=tuple(request.prompt for request in requests),
+        requests=tuple(requests),
         vocab=parts.vocab,
-        n=requests[0].n,
         preserved=preserved_ids(parts, call),
     )
 

@@ -8,7 +8,7 @@ from llama.api.answer import Answer, Chunk, Job, progress_body
 from llama.api.logprobs import native_item
 from llama.api.settings_body import generation_settings
 from llama.api.usage import timings_body
-from llama.engine.request import Finished, Logprobs, PromptProgress, Request, Token
+from llama.engine.request import Finished, Logprobs, PromptProgress, Token
 
 
 @dataclass(slots=True)
@@ -22,11 +22,10 @@ class NativeChoice:
 
 
 class NativeAnswer(Answer):
-    """The answer to one call of /completion or /infill. `requests` are what the engine was asked, a prompt each."""
+    """The answer to one call of /completion or /infill."""
 
-    def __init__(self, job: Job, requests: Sequence[Request]) -> None:
+    def __init__(self, job: Job) -> None:
         super().__init__(job)
-        self._requests = requests
         self._choices = [NativeChoice() for _ in range(len(job.prompts) * job.n)]
 
     def token(self, prompt: int, event: Token) -> list[Chunk]:
@@ -101,7 +100,7 @@ class NativeAnswer(Answer):
             "model": self.job.head.model,
             "tokens_predicted": end.n_tokens,
             "tokens_evaluated": len(ids),
-            "generation_settings": generation_settings(self._requests[prompt], call),
+            "generation_settings": generation_settings(self.job.requests[prompt], call),
             "prompt": self.job.vocab.decode(ids, special=True),
             "has_new_line": end.has_new_line,
             "truncated": end.truncated,

@@ -14,7 +14,7 @@ from llama.api.overrides import metadata_overrides
 from llama.api.parse import Defaults
 from llama.chat import Templates, load_templates
 from llama.engine.model import Loaded
-from llama.grammar import TokenTrie
+from llama.grammar import TokenTrie, compile_grammar
 from llama.modelfile import ModelFile
 from llama.models import load_model
 from llama.sampling import SamplingVocab
@@ -72,6 +72,11 @@ class Parts:
         pieces = [*vocab.pieces, *[b""] * max(0, padding)]
         return TokenTrie(pieces, vocab.eog, texts)
 
+    def warm_up(self) -> None:
+        """Make what the first requests would else wait for."""
+        self.controls.search("")
+        compile_grammar('root ::= "a"').constraint(self.trie).mask()
+
 
 def parts_of(
     settings: Settings,
@@ -81,9 +86,12 @@ def parts_of(
 ) -> Parts:
     """The parts of a model that is loaded already."""
     metadata = metadata or {}
+    templates = load_templates(settings, metadata, loaded.vocab)
+    if templates.warning:
+        log.warning("%s", templates.warning)
     return Parts(
         loaded=loaded,
-        templates=load_templates(settings, metadata, loaded.vocab),
+        templates=templates,
         native=native_defaults(settings, metadata),
         openai=openai_defaults(settings, metadata),
         description=description or Description(),
@@ -115,7 +123,10 @@ def load_parts(settings: Settings) -> Parts:
             file_type=file.file_type,
             name=str(file.metadata.get("general.name", "")),
         )
-        return parts_of(settings, loaded, dict(file.metadata), description)
+        parts = parts_of(settings, loaded, dict(file.metadata), description)
+        if settings.warmup:
+            parts.warm_up()
+        return parts
 
 
 def sampling_vocab(vocab: Vocab, n_vocab: int) -> SamplingVocab:
@@ -126,4 +137,5 @@ def sampling_vocab(vocab: Vocab, n_vocab: int) -> SamplingVocab:
         pieces=[vocab.piece(token) for token in range(vocab.n_vocab)],
         encode=lambda text: vocab.encode(text, add_special=False, parse_special=False),
         end=vocab.eot if vocab.eot is not None else vocab.eos,
+        suppress=vocab.suppressed,
     )

@@ -48,9 +48,8 @@ class ResponsesAnswer(ParsedAnswer):
         return self._close()
 
     def closing(self) -> list[Chunk]:
-        body = self.body()
-        name = "response.incomplete" if body["status"] == "incomplete" else "response.completed"
-        return [self._event(name, response=body)]
+        # clients' stream helpers wait for this event whatever the status in it is
+        return [self._event("response.completed", response=self.body())]
 
     def body(self) -> dict[str, Any]:
         end = self.choices[0].end

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from llama.api.parts import Parts, load_parts
@@ -101,16 +102,16 @@ class Service:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the model, sorted; the first is its id."""
+        """The names of the model; the first is its id."""
         settings = self.settings
         if settings.alias:
             return tuple(sorted(set(settings.alias)))
         if settings.hf_repo:
             return (settings.hf_repo,)
         if settings.model:
-            return (settings.model,)
+            return (settings.model, Path(settings.model).name)
         path = self._parts.description.path if self._parts is not None else ""
-        return (path.rsplit("/", 1)[-1] or "default",)
+        return (Path(path).name or "default",)
 
     @property
     def model_id(self) -> str:

@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable
 
 from flask import Blueprint, Response, g, request
+from flask.sansio.blueprints import BlueprintSetupState
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.routing import BaseConverter
 
 from llama.api.answer import Answer
 from llama.api.json_text import decode_object
@@ -22,6 +24,7 @@ from llama.web.streaming import ClientGone, Watch, json_response, stream_respons
 log = logging.getLogger(__name__)
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
+QUIET = ("/health", "/metrics", "/slots")  # asked again and again by machines
 MIB = 1 << 20
 LONGEST_TARGET = 8192
 
@@ -30,6 +33,7 @@ def create_blueprint(service: Service, name: str = "llama", lifecycle: Lifecycle
     """The routes of `service`. Mount it under a prefix; a second service needs a name of its own."""
     blueprint = Blueprint(name, __name__)
     web = _Web(service, lifecycle or Lifecycle(service.settings.graceful_timeout))
+    blueprint.record(_add_converter)
     blueprint.before_request(web.admit)
     blueprint.after_request(web.finish)
     blueprint.register_error_handler(Exception, web.fail)
@@ -133,6 +137,17 @@ class _Web:
         return next((path for path in PUBLIC if path != "/" and rule.endswith(path)), "/" if _is_index() else rule)
 
 
+class Anything(BaseConverter):
+    """The rest of a path, a leading slash included: the id of a model may be the path of its file."""
+
+    regex = ".+"
+    part_isolating = False
+
+
+def _add_converter(state: BlueprintSetupState) -> None:
+    state.app.url_map.converters["anything"] = Anything
+
+
 class UnsupportedEncoding(InvalidRequest):
     """A compressed body."""
 
@@ -148,7 +163,9 @@ class _Line:
         """Log it."""
         seconds = time.monotonic() - self._begun
         if self._answer is None:
-            log.info("%s %s %d %.3f s", self._method, self._path, self._status, seconds)
+            quiet = self._path.endswith(QUIET) or self._method == "OPTIONS"
+            level = logging.DEBUG if quiet else logging.INFO
+            log.log(level, "%s %s %d %.3f s", self._method, self._path, self._status, seconds)
             return
         times = self._answer.tally.timings()
         log.info(

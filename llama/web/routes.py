@@ -67,7 +67,7 @@ ROUTES = (
     _post(rerank, "/rerank", "/reranking", "/v1/rerank", "/v1/reranking"),
     _get(operations.health, "/health", "/v1/health"),
     _get(model_list.list_models, "/v1/models", "/models"),
-    _get(model_list.get_model, "/v1/models/<path:id>", "/models/<path:id>"),
+    _get(model_list.get_model, "/v1/models/<anything:id>", "/models/<anything:id>"),
     _get(props.props, "/props"),
     _post(props.set_props, "/props"),
     _get(slots.list_slots, "/slots"),

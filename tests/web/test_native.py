@@ -294,3 +294,10 @@ def test_running_requests_are_listed_and_cancelled(make_client: MakeClient) -> N
     assert rest.endswith(b"data: [DONE]\n\n")
     wait_for(lambda: client.get("/v1/requests").get_json()["data"] == [])
     assert client.delete("/v1/requests/mine").status_code == 404
+
+
+def test_a_model_named_by_its_path(make_client: MakeClient) -> None:
+    client = make_client(alias=(), model="/models/some.gguf")
+    assert client.get("/v1/models").get_json()["data"][0]["id"] == "/models/some.gguf"
+    for path in ("/v1/models//models/some.gguf", "/v1/models/%2Fmodels%2Fsome.gguf", "/v1/models/some.gguf"):
+        assert client.get(path).status_code == 200

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from llama.grammar.pattern.ecma import Anchor, Chain, Either, Pattern, PatternError, Points, Times
-from llama.grammar.syntax import ANY, LAST_CODE_POINT, Ranges, complement, intersection, normalised
+from llama.grammar.syntax import ANY, LAST_CODE_POINT, Ranges, normalised
 
 MOST_STATES = 20_000
 MOST_NODES = 20_000
@@ -261,7 +261,35 @@ def _trimmed(steps: list[dict[int, list[Ranges]]], final: list[bool]) -> Table:
         ]
         for following in steps
     ]
-    return Table(edges, final)
+    return _merged(Table(edges, final))
+
+
+def _merged(table: Table) -> Table:
+    """The same machine with equal states made one: states are told apart until no more can be."""
+    group = [int(final) for final in table.final]
+    n_groups = len(set(group))
+    while True:
+        signs: dict[object, int] = {}
+        found = []
+        for state, edges in enumerate(table.edges):
+            sign = (group[state], frozenset(_by_group(edges, group)))
+            found.append(signs.setdefault(sign, len(signs)))
+        if len(signs) == n_groups:
+            break
+        group, n_groups = found, len(signs)
+    first = {number: state for state, number in reversed(list(enumerate(found)))}
+    return Table(
+        [_by_group(table.edges[first[number]], found) for number in range(n_groups)],
+        [table.final[first[number]] for number in range(n_groups)],
+    )
+
+
+def _by_group(edges: list[tuple[Ranges, int]], group: list[int]) -> list[tuple[Ranges, int]]:
+    """Edges to groups instead of states, one for each group."""
+    runs: dict[int, list[tuple[int, int]]] = {}
+    for ranges, target in edges:
+        runs.setdefault(group[target], []).extend(ranges)
+    return [(normalised(ranges), number) for number, ranges in runs.items()]
 
 
 def _holds(ranges: Ranges, point: int) -> bool:
@@ -286,8 +314,3 @@ def lengths(pattern: Pattern) -> tuple[int, int | None]:
     if isinstance(pattern, Chain):
         return sum(low for low, _ in parts), None if unbounded else sum(highs)
     return min(low for low, _ in parts), None if unbounded else max(highs)
-
-
-def outside(ranges: Ranges) -> Ranges:
-    """The characters that are not in `ranges`."""
-    return intersection(complement(ranges), ANY)

@@ -1,6 +1,6 @@
 """Patterns and machines as GBNF."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from llama.errors import GrammarError
 from llama.grammar.pattern.ecma import Anchor, Chain, Either, Pattern, PatternError, Points, Times, parse_pattern
@@ -17,7 +17,9 @@ def regex_to_gbnf(pattern: str) -> str:
         tree = parse_pattern(pattern)
         options = anchored_options(tree)
         if options is None:
-            return "\n".join(table_rules("root", explore([Search(tree, whole=True)]), class_text)) + "\n"
+            table = explore([Search(tree, whole=True)])
+            names = ["root", *(f"state-{state}" for state in range(1, len(table.edges)))]
+            return "".join(f"{name} ::= {body}\n" for name, body in table_rules(names, table, class_text).items())
     except PatternError as error:
         raise GrammarError(f"the regular expression cannot be used: {error}", field="guided_regex") from None
     return f"root ::= {' | '.join(chain_text(items, class_text) for items, _, _ in options)}\n"
@@ -88,19 +90,15 @@ def count_text(low: int, high: int | None) -> str:
     return f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
 
 
-def table_rules(name: str, table: Table, spell: Spell) -> list[str]:
-    """A machine as rules: one for each state, the first is `name`."""
-    lines = []
+def table_rules(names: Sequence[str], table: Table, spell: Spell) -> dict[str, str]:
+    """A machine as rules, one for each state, by name; `names[0]` is where it starts."""
+    bodies = {}
     for state, edges in enumerate(table.edges):
-        options = [spell(ranges) + " " + (f"{name}-{target}" if target else name) for ranges, target in edges]
+        options = [f"{spell(ranges)} {names[target]}" for ranges, target in edges]
         if table.final[state]:
             options.append('""')
-        lines.append(
-            f"{name}-{state} ::= {' | '.join(options) or '[]'}"
-            if state
-            else f"{name} ::= {' | '.join(options) or '[]'}"
-        )
-    return lines
+        bodies[names[state]] = " | ".join(options) or "[]"
+    return bodies
 
 
 def _flat_options(pattern: Pattern) -> Iterator[Pattern]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from llama.grammar.pattern.machine import Part, Table, explore
+from llama.grammar.pattern.rules import table_rules
 from llama.grammar.pattern.spelling import class_text
 from llama.grammar.schema import keywords
 from llama.grammar.schema.keywords import NOT_IN
@@ -147,12 +148,10 @@ def _between(low: int, high: int) -> list[Part]:
 def _table_rule(rules: Rules, table: Table, wish: str) -> str:
     """A machine over digits as rules; a state that takes any more digits is written as a bounded count."""
     names = [rules.name(f"{wish}-n") for _ in table.edges]
+    bodies = table_rules(names, table, class_text)
     for state, edges in enumerate(table.edges):
-        if table.final[state] and edges == [(DIGITS, state)]:
-            rules.set(names[state], f"[0-9]{{0,{MOST_DIGITS}}}")
-            continue
-        options = [f"{class_text(ranges)} {names[target]}" for ranges, target in edges]
-        rules.set(names[state], " | ".join(options + ['""'] * table.final[state]) or "[]")
+        endless = table.final[state] and edges == [(DIGITS, state)]
+        rules.set(names[state], f"[0-9]{{0,{MOST_DIGITS}}}" if endless else bodies[names[state]])
     return names[0]
 
 

@@ -36,6 +36,7 @@ class Rules:
     def __init__(self) -> None:
         self._bodies: dict[str, str] = {}
         self._names: dict[str, int] = {}
+        self._shared: dict[str, str] = {}
 
     def name(self, wish: str) -> str:
         """A name that is still free, as near to `wish` as GBNF lets it be."""
@@ -53,6 +54,14 @@ class Rules:
     def add(self, wish: str, body: str) -> str:
         """A new rule; returns its name."""
         return self.set(self.name(wish), body)
+
+    def shared(self, wish: str, body: str) -> str:
+        """An expression that may come up often: a long one becomes a rule, the same one for equal bodies."""
+        if len(body) < 40:
+            return body
+        if body not in self._shared:
+            self._shared[body] = self.add(wish, body)
+        return self._shared[body]
 
     def base(self, name: str) -> str:
         """One of the rules that every schema shares, such as `string`; returns its name."""

@@ -146,10 +146,10 @@ def _combined(rules: Rules, text: Text, at: Location, wish: str) -> str:
     except PatternError as error:
         part, keyword = next(iter([*text.found.values(), *text.whole.values(), *text.never.values()]), (at, ""))
         part.refuse(keyword, str(error))
-    name = rules.name(wish)
-    for line in table_rules(name, table, json_class):
-        rules.set(*line.split(" ::= ", 1))
-    return name
+    names = [rules.name(wish) for _ in table.edges]
+    for name, body in table_rules(names, table, lambda ranges: rules.shared("chars", json_class(ranges))).items():
+        rules.set(name, body)
+    return names[0]
 
 
 def _parsed(part: Location, keyword: str, source: str) -> Pattern:
@@ -175,7 +175,7 @@ def _other_words(rules: Rules, words: Sequence[str], wish: str) -> str:
         points = sorted(map(ord, letters))
         options = [f"{json_class(((point, point),))} {names[beginning + chr(point)]}" for point in points]
         away = complement(tuple((point, point) for point in points))
-        options.append(f"{json_class(away)} char*")
+        options.append(f"{rules.shared('chars', json_class(away))} char*")
         if beginning not in ends:
             options.append('""')
         rules.set(names[beginning], " | ".join(options))

@@ -1,0 +1,94 @@
+"""Random schemas against the jsonschema package: what it calls valid is accepted, what is accepted it calls valid."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from llama.errors import SchemaError
+from llama.grammar import compile_schema
+from tests.grammar.judging import accepted, wander
+from tests.grammar.schemas import schemas, values
+
+SETTINGS = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+
+
+def in_schema_order(value: Any, schema: Any) -> Any:
+    """`value` with the properties that the schema lists first, in its order, and integers written as such."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [in_schema_order(item, schema) for item in value]
+    if not isinstance(value, dict):
+        return value
+    order = _names(schema)
+    names = sorted(value, key=lambda name: order.index(name) if name in order else len(order))
+    return {name: in_schema_order(value[name], schema) for name in names}
+
+
+def _names(schema: Any) -> list[str]:
+    """All names of properties in the schema, where they first stand."""
+    found: dict[str, None] = {}
+    pending = [schema]
+    while pending:
+        part = pending.pop(0)
+        if isinstance(part, dict):
+            found |= dict.fromkeys(part.get("properties", {}))
+            pending += part.values()
+        elif isinstance(part, list):
+            pending += part
+    return list(found)
+
+
+def may_be_narrower(schema: Any) -> bool:
+    """True if the schema's grammar may be narrower than the schema: it is by design where schemas are combined."""
+    text = json.dumps(schema)
+    return any(
+        keyword in text for keyword in ("anyOf", "allOf", "oneOf", "not", '"if"', "patternProperties", "minProp")
+    )
+
+
+@SETTINGS
+@given(schemas(), st.data())
+def test_valid_values_are_accepted(schema: Any, data: st.DataObject) -> None:
+    assume(not may_be_narrower(schema) and schema != {})
+    value = data.draw(values().filter(Draft202012Validator(schema).is_valid))
+    value = in_schema_order(value, schema)
+    try:
+        program = compile_schema(schema)
+    except SchemaError as error:
+        pytest.fail(f"refused: {error}")
+    for text in (json.dumps(value), json.dumps(value, separators=(",", ":"), ensure_ascii=False)):
+        assert accepted(program, text), text
+
+
+@SETTINGS
+@given(schemas(), st.lists(values(), min_size=1, max_size=5))
+def test_invalid_values_are_refused(schema: Any, candidates: list[Any]) -> None:
+    try:
+        program = compile_schema(schema)
+    except SchemaError:
+        assume(False)
+    validator = Draft202012Validator(schema if schema != {} else {"type": "object"})
+    for value in candidates:
+        if not validator.is_valid(value):
+            assert not accepted(program, json.dumps(value)), value
+
+
+@SETTINGS
+@given(schemas(), st.integers(0, 2**32))
+def test_what_is_accepted_is_valid(schema: Any, seed: int) -> None:
+    try:
+        program = compile_schema(schema)
+    except SchemaError:
+        assume(False)
+    text = wander(program, seed)
+    assume(text is not None)
+    assert text is not None
+    value = json.loads(text)
+    Draft202012Validator(schema if schema != {} else {"type": "object"}).validate(value)

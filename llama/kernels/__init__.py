@@ -14,7 +14,10 @@ from llama.kernels.reference import ReferenceExecutor
 
 _log = logging.getLogger(__name__)
 
-KERNELS = ("auto", "compiled", "numpy")
+#: What `kernels` may be: the best that runs, numpy, the best compiled ones, or one compiled set by name.
+KERNELS = ("auto", "numpy", "compiled", "avx512-vnni", "avx2-vnni", "avx2", "neon-dotprod", "llvm")
+#: Cache types that the compiled kernels keep in a more precise one.
+KEPT_AS = {"bf16": "f32", "q5_1": "q8_0", "q5_0": "q8_0", "q4_1": "q8_0", "q4_0": "q8_0"}
 
 
 def open_executor(
@@ -28,31 +31,45 @@ def open_executor(
 ) -> Executor:
     """Return the fastest executor that can run `graph`.
 
-    kernels: "auto" takes the compiled executor and falls back to numpy with one warning; "compiled" and "numpy" insist.
-    n_threads 0: one a core. n_ctx: the longest sequence, 0 when unknown; it sizes scratch memory only.
+    kernels: "auto" takes the compiled executor and falls back to numpy with one warning; any other of KERNELS insists.
+    n_threads 0: one a core. n_ctx: the longest sequence, 0 when unknown. Raises SettingsError for a name that is not
+    one of KERNELS, for kernels that cannot run here, and for an unknown cache type.
     """
     if kernels not in KERNELS:
         raise SettingsError(f"kernels must be one of {', '.join(KERNELS)}, got {kernels}")
-    if kernels != "numpy":
-        executor = _compiled(graph, n_threads, type_k, type_v, n_ctx)
-        if executor is not None:
-            return executor
-        if kernels == "compiled":
-            raise SettingsError("the compiled kernels cannot run this model here; use kernels numpy")
-    return ReferenceExecutor(graph, type_k=type_k, type_v=type_v)
+    if kernels == "numpy":
+        return ReferenceExecutor(graph, type_k=type_k, type_v=type_v)
+    try:
+        return _compiled(graph, "auto" if kernels == "compiled" else kernels, n_threads, type_k, type_v, n_ctx)
+    except _CannotRun as problem:
+        if kernels != "auto":
+            raise SettingsError(f"the {kernels} kernels cannot run this model here: {problem}") from problem
+        _log.warning("using the slow numpy kernels: %s", problem)
+        return ReferenceExecutor(graph, type_k=type_k, type_v=type_v)
 
 
-def _compiled(graph: Graph, n_threads: int, type_k: str, type_v: str, n_ctx: int) -> Executor | None:
-    """The compiled executor, or None with a warning where it cannot be used."""
-    if any(importlib.util.find_spec(name) is None for name in ("numba", "llama.kernels.compiled")):
-        _log.warning("numba is not installed: using the slow numpy kernels")
-        return None
+class _CannotRun(Exception):
+    """Why the compiled executor is out of the question."""
+
+
+def _compiled(graph: Graph, kernels: str, n_threads: int, type_k: str, type_v: str, n_ctx: int) -> Executor:
+    """The compiled executor; _CannotRun where it cannot be used."""
+    if importlib.util.find_spec("numba") is None:
+        raise _CannotRun("numba is not installed")
     compiled = importlib.import_module("llama.kernels.compiled")
+    types = {"type_k": _kept_as(type_k), "type_v": _kept_as(type_v)}
     try:
         executor: Executor = compiled.CompiledExecutor(
-            graph, n_threads=n_threads, type_k=type_k, type_v=type_v, n_ctx=n_ctx
+            graph, kernels=kernels, n_threads=n_threads, n_ctx=n_ctx, **types
         )
     except compiled.Unsupported as problem:
-        _log.warning("the compiled kernels cannot run this model (%s): using the slow numpy kernels", problem)
-        return None
+        raise _CannotRun(str(problem)) from problem
     return executor
+
+
+def _kept_as(kind: str) -> str:
+    """The cache type that the compiled kernels use for `kind`."""
+    kept = KEPT_AS.get(kind, kind)
+    if kept != kind:
+        _log.warning("cache type %s is kept as %s, which is more precise and takes more memory", kind, kept)
+    return kept

@@ -198,7 +198,7 @@ class Graph:
         return self._add("route", 2 * routing.n_used, (logits,), (routing.bias,), routing=routing)
 
     def expert_linear(self, x: Value, w: Tensor, chosen: Value, bias: Tensor | None = None) -> Value:
-        """Slot k goes through expert chosen[k].   x: (T, in) for all, or (T, K * in)   w: (E, out, in)   ->   (T, K * out)"""
+        """Slot k goes through expert chosen[k].   x: (T, in), or (T, K * in)   w: (E, out, in)   ->   (T, K * out)"""
         _check(w.shape[2] in (x.width, 2 * x.width // chosen.width), f"{w.name}: {w.shape[2]} columns, input {x.width}")
         return self._add("expert_linear", chosen.width // 2 * w.shape[1], (x, chosen), (w, bias))
 
@@ -230,7 +230,7 @@ class Graph:
         return self._add("rope", x.width, (x,), (), rope=rope)
 
     def attention(self, q: Value, k: Value | None, v: Value | None, attention: Attention) -> Value:
-        """Put k and v into the cache (None: the layer was filled by another), then attend.   ->   (T, n_head * head_v)"""
+        """Put k and v into the cache (None: another filled the layer), then attend.   ->   (T, n_head * head_v)"""
         inputs = (q,) if k is None or v is None else (q, k, v)
         return self._add(
             "attention", attention.n_head * attention.head_v, inputs, (attention.sinks,), attention=attention
@@ -288,7 +288,7 @@ class Graph:
 
     def columns(self, x: Value, start: int, width: int) -> Value:
         """Columns start .. start + width."""
-        _check(0 <= start and start + width <= x.width, f"columns {start}..{start + width} of {x.width}")
+        _check(start >= 0 and start + width <= x.width, f"columns {start}..{start + width} of {x.width}")
         return self._add("columns", width, (x,), (), start=start)
 
     def gather(self, x: Value, order: NDArray[np.int32]) -> Value:
@@ -321,7 +321,7 @@ class Graph:
     def ssm_scan(
         self, x: Value, dt: Value, b: Value, c: Value, a: Tensor, state: int, *, head: int, n_state: int
     ) -> Value:
-        """Selective state space. Head h has a matrix S (head, n_state); b and c: (T, groups * n_state), heads share groups.
+        """Selective state space. Head h has a matrix S (head, n_state); heads share groups: b, c (T, groups * n_state).
 
         S = S * exp(dt[h] * a[h]) + dt[h] * x outer b;  y = S @ c.    x: (T, H * head)   dt: (T, H), already softplus-ed
         a: (H,) (mamba2) or (H, n_state) (mamba1, where head = 1).   ->   (T, H * head)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
 from llama.errors import ModelFileError
+from llama.tokenizer import longmerging
 from llama.tokenizer.merging import NEVER, merge
 from llama.tokenizer.pieces import BLANK, spell
 from llama.tokenizer.pretokenizer import words
@@ -48,10 +49,19 @@ class BytePairEncoder:
             if id is not None:
                 return (id,)
         ids: list[int] = []
-        for symbol in merge(list(word), self._rank):
+        for symbol in self._merged(list(word)):
             id = self._tokens.ids.get(symbol)
             ids += self._bytes(symbol) if id is None else [id]
         return tuple(ids)
+
+    def _merged(self, symbols: list[str]) -> list[str]:
+        if longmerging.AVAILABLE and len(symbols) >= longmerging.LONG:
+            return self._long.merge(symbols)
+        return merge(symbols, self._rank)
+
+    @cached_property
+    def _long(self) -> longmerging.LongMerger:
+        return longmerging.LongMerger(self._ranks, spaced=True)
 
     def _rank(self, left: str, right: str) -> float:
         return self._ranks.get(f"{left} {right}", NEVER)

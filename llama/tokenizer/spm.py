@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
+from llama.tokenizer import longmerging
 from llama.tokenizer.merging import NEVER, merge
 from llama.tokenizer.pieces import BLANK
 from llama.tokenizer.tokens import Tokens
@@ -34,10 +35,20 @@ class SentencePieceEncoder:
 
     def _part(self, part: str) -> tuple[int, ...]:
         ids: list[int] = []
-        for symbol in merge(list(part), self._rank):
+        for symbol in self._merged(list(part)):
             id = self._tokens.ids.get(symbol)
             ids += self._bytes(symbol) if id is None else [id]
         return tuple(ids)
+
+    def _merged(self, symbols: list[str]) -> list[str]:
+        if longmerging.AVAILABLE and len(symbols) >= longmerging.LONG:
+            return self._long.merge(symbols)
+        return merge(symbols, self._rank)
+
+    @cached_property
+    def _long(self) -> longmerging.LongMerger:
+        ranks = {text: self._ranks[id] for text, id in self._tokens.ids.items()}
+        return longmerging.LongMerger(ranks, spaced=False)
 
     def _rank(self, left: str, right: str) -> float:
         id = self._tokens.ids.get(left + right)

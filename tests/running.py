@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,33 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class RunningServer:
-    """`python app.py` with the given arguments on a free port of 127.0.0.1; a context manager."""
+    """`python app.py` with the given arguments on a free port of 127.0.0.1; a context manager.
 
-    def __init__(self, log: Path, *arguments: str, env: dict[str, str] | None = None, wait: bool = True) -> None:
-        self.port = free_port()
+    Another `command` must listen on `port` by itself.
+    """
+
+    def __init__(
+        self,
+        log: Path,
+        *arguments: str,
+        command: Sequence[str] = (),
+        port: int = 0,
+        env: dict[str, str] | None = None,
+        wait: bool = True,
+    ) -> None:
+        self.port = port or free_port()
         self.base = f"127.0.0.1:{self.port}"
         self.url = f"http://{self.base}"
         self.log = log
         self._stream = log.open("wb")
-        command = [sys.executable, "app.py", "--port", str(self.port), *arguments]
+        command = list(command) or [sys.executable, "app.py", "--port", str(self.port), *arguments]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=self._stream, stderr=subprocess.STDOUT, env=env)
         if wait:
-            self.wait_until_ready()
+            try:
+                self.wait_until_ready()
+            except BaseException:
+                self.close()
+                raise
 
     def wait_until_ready(self, seconds: float = 120.0) -> None:
         """Return when /health says ok; fail with the log when the process ends or time is up."""

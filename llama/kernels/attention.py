@@ -11,6 +11,7 @@ from collections.abc import Callable
 from numba import njit
 
 from llama.kernels.atomics import add_atomic, claim, write_atomic
+from llama.kernels.attention_blocks import SPAN
 from llama.kernels.attention_span import (
     HEAD_K,
     HEAD_V,
@@ -20,7 +21,6 @@ from llama.kernels.attention_span import (
     OUT,
     QSTRIDE,
     SCALE,
-    SPAN,
     Q,
     build_span,
     merge,

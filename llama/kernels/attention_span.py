@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from llama.kernels.attention_tiles import POSITIONS, CacheType, score_tile, value_tile
+from llama.kernels.attention_blocks import SPAN, build_scores, build_values
+from llama.kernels.attention_tiles import POSITIONS, CacheType
 from llama.kernels.cache_store import block_address
 from llama.kernels.context import POSITIONS as FIRST_POSITIONS
 from llama.kernels.context import ROW_POSITIONS, STARTS, get
@@ -31,7 +32,6 @@ from llama.kernels.vectors import (
     top16,
 )
 
-SPAN = 256
 LOWEST = np.float32(-np.inf)
 # Arguments of the attention row, after the three that every row has
 Q, QSTRIDE, OUT, OSTRIDE, CACHE, BLOCK_BYTES, VALUES, HEADS, KV_HEADS, HEAD_K, HEAD_V = range(24, 112, 8)
@@ -135,74 +135,26 @@ def sequence_end(context: int, sequence: int) -> int:
 
 
 def build_span(type_k: CacheType, type_v: CacheType) -> Callable[..., Any]:
-    """Compiled-code function: one span of one piece, scores to states."""
-    scores8, scores4, scores3, scores1 = (score_tile(type_k, n) for n in (8, 4, 3, 1))
-    wide8, wide4, wide3, wide1 = (value_tile(type_v, n, v) for n, v in ((8, 2), (4, 4), (3, 4), (1, 4)))
-    thin8, thin4, thin3, thin1 = (value_tile(type_v, n, 1) for n in (8, 4, 3, 1))
-    key_unit, value_unit, value_size = type_k.padded(1), type_v.padded(1), type_v.size
+    """Compiled-code function: one span of one piece, scores to states. Room for rows is a multiple of 4."""
+    score_block, value_block = build_scores(type_k), build_values(type_v)
+    key_unit, value_unit = type_k.padded(1), type_v.padded(1)
     key_head, value_head = type_k.head_bytes(key_unit), type_v.head_bytes(value_unit)
-    quantised = type_v.name == "q8_0"
-
-    @njit
-    def score_block(q: int, qstride: int, rows: int, keys: int, steps: int, columns: int, out: int, ahead: int) -> None:
-        r = 0
-        while r < rows:
-            source, target = q + r * qstride, out + r * 4 * SPAN
-            if rows - r >= 8:
-                scores8(source, qstride, keys, steps, columns, target, 4 * SPAN, ahead)
-                r += 8
-            elif rows - r >= 4:
-                scores4(source, qstride, keys, steps, columns, target, 4 * SPAN, ahead)
-                r += 4
-            elif rows - r >= 2:  # a third row may be nobody's: cheaper than two smaller tiles
-                scores3(source, qstride, keys, steps, columns, target, 4 * SPAN, ahead)
-                r += 3
-            else:
-                scores1(source, qstride, keys, steps, columns, target, 4 * SPAN, ahead)
-                r += 1
-
-    @njit
-    def value_block(weights: int, rows: int, values: int, steps: int, padded: int, out: int, stride: int, ahead: int) -> None:
-        bytes_row, steps_row, w = padded * value_size, padded // 32 * 2, 4 * SPAN
-        for c in range(0, padded // 16):
-            r = 0
-            from_column = values + 16 * value_size * c
-            from_steps, following = steps + c // 2 * 2, ahead + 16 * value_size * c
-            while r < rows:
-                source, target = weights + r * w, out + r * stride + 64 * c
-                if rows - r >= 8:
-                    if c % 2 == 0 and padded // 16 - c >= 2:
-                        wide8(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
-                    elif c % 2 == 0:
-                        thin8(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
-                    r += 8
-                    continue
-                whole = c % 4 == 0 and padded // 16 - c >= 4
-                alone = c // 4 * 4 + 4 > padded // 16
-                if rows - r >= 4:
-                    if whole:
-                        wide4(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
-                    elif alone:
-                        thin4(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
-                    r += 4
-                elif rows - r >= 2:
-                    if whole:
-                        wide3(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
-                    elif alone:
-                        thin3(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
-                    r += 3
-                else:
-                    if whole:
-                        wide1(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
-                    elif alone:
-                        thin1(source, w, from_column, from_steps, bytes_row, steps_row, target, stride, following)
-                    r += 1
 
     @njit
     def span(
-        args: int, context: int, sequence: int, row: int, tokens: int, kv: int, start: int, end: int, q: int, scores: int,
-        states: int, state_bytes: int,
-    ) -> None:  # fmt: skip
+        args: int,
+        context: int,
+        sequence: int,
+        row: int,
+        tokens: int,
+        kv: int,
+        start: int,
+        end: int,
+        q: int,
+        scores: int,
+        states: int,
+        state_bytes: int,
+    ) -> None:
         """Positions start .. end, which lie in one span, of a piece: states of the rows are made anew."""
         head_k, head_v = int_at(args + HEAD_K), int_at(args + HEAD_V)
         kpad, vpad = -(-head_k // key_unit) * key_unit, -(-head_v // value_unit) * value_unit

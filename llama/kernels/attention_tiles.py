@@ -58,7 +58,9 @@ def score_tile(kind: CacheType, rows: int) -> Any:
     """(q, q stride, keys, steps, columns, out, out stride, next keys): scores of `rows` queries with 32 positions."""
 
     @emitted(void, *[i64] * 8)
-    def tile(b: Any, q: Any, stride: Any, keys: Any, steps: Any, columns: Any, out: Any, ostride: Any, ahead: Any) -> None:
+    def tile(
+        b: Any, q: Any, stride: Any, keys: Any, steps: Any, columns: Any, out: Any, ostride: Any, ahead: Any
+    ) -> None:
         queries = [b.add(q, b.mul(number(r), stride)) for r in range(rows)]
 
         def column(i: Any, sums: list[Any]) -> list[Any]:
@@ -88,16 +90,24 @@ def score_tile(kind: CacheType, rows: int) -> Any:
 
 @cache
 def value_tile(kind: CacheType, rows: int, vectors: int) -> Any:
-    """(weights, their stride, values, steps, row bytes, steps a row, out, out stride, next values): out += weights @ values.
+    """out += weights @ values, for 32 positions and `vectors` times 16 columns.
 
-    32 positions, `vectors` times 16 columns.
+    Arguments: weights, their stride, values, steps, row bytes, step bytes a row, out, its stride, next values.
     """
 
     @emitted(void, *[i64] * 9)
     def tile(
-        b: Any, weights: Any, wstride: Any, values: Any, steps: Any, bytes_row: Any, steps_row: Any, out: Any, ostride: Any,
+        b: Any,
+        weights: Any,
+        wstride: Any,
+        values: Any,
+        steps: Any,
+        bytes_row: Any,
+        steps_row: Any,
+        out: Any,
+        ostride: Any,
         ahead: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         sources = [b.add(weights, b.mul(number(r), wstride)) for r in range(rows)]
         targets = [b.add(out, b.mul(number(r), ostride)) for r in range(rows)]
 

@@ -112,7 +112,9 @@ def _own_symbols(name: str) -> Iterator[None]:
 
 
 def _compile(function: Callable[..., Any], kind: Any, entry: _Entry) -> Any:
-    made = CFunc(function, normalize_signature(kind), locals={}, options={"nopython": True, "error_model": "numpy"})
+    made: Any = CFunc(
+        function, normalize_signature(kind), locals={}, options={"nopython": True, "error_model": "numpy"}
+    )
     made._cache = entry
     made.compile()
     return made

@@ -1,4 +1,4 @@
-"""The compiled executor: a graph as a table of steps that all threads run from top to bottom, without Python between."""
+"""The compiled executor: a table of steps that all threads run from top to bottom, without Python between."""
 
 from pathlib import Path
 
@@ -93,9 +93,7 @@ class CompiledExecutor:
         return self._lowering.piece_rows * 4 * (-(-widest // 32) * 32 + 16)
 
     def _new_scratch(self) -> Memory:
-        sizes = [
-            scratch_bytes(self._lowering.piece_rows, a.head_k, a.head_v) for a in self._attentions()
-        ]
+        sizes = [scratch_bytes(self._lowering.piece_rows, a.head_k, a.head_v) for a in self._attentions()]
         size = -(-max([*sizes, self._lowering.scratch]) // 4096) * 4096 + 4096
         memory = Memory(size * self.n_threads)
         self._context.values[SCRATCH], self._context.values[SCRATCH_BYTES] = memory.address, size

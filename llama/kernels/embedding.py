@@ -69,7 +69,10 @@ def build_row(layout: Layout, signed: bool) -> Any:
 
 
 def build_embed(layout: Layout, index: str, signed: bool) -> Callable[..., None]:
-    """Arguments: rows kind, codes, scales, rows of the table, columns, out, its stride. index: token, position or zero."""
+    """index: token, position or zero.
+
+    Arguments: rows kind, codes, scales, rows of the table, columns, out, its stride.
+    """
     write: Any = build_row(layout, signed)
     by_token, by_position = index == "token", index == "position"
 

@@ -1,4 +1,4 @@
-"""Unpacks one row of a GGUF type into codes, scales and minima: value = scale * (code - zero) or scale * code + minimum.
+"""Unpacks one row of a GGUF type: value = scale * (code - zero), or scale * code + minimum.
 
 Each function takes addresses: the packed row, how many columns, where the codes (a byte a column), the scales and the
 minima (float32, one for each 16 or 32 columns) go. The formats are ggml's (ggml-common.h, ggml-quants.c).

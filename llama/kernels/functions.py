@@ -36,7 +36,17 @@ def gelu_erf(b: Any, v: Any) -> Any:
     size = b.fmul(simd.call(b, "fabs", v), _const(v, ROOT_HALF))
     t = b.fdiv(_const(v, 1), fma(b, size, _const(v, 0.5), _const(v, 1)))
     series = _const(v, 0.17087277)
-    terms = (-0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223)
+    terms = (
+        -0.82215223,
+        1.48851587,
+        -1.13520398,
+        0.27886807,
+        -0.18628806,
+        0.09678418,
+        0.37409196,
+        1.00002368,
+        -1.26551223,
+    )
     for c in terms:
         series = fma(b, series, t, _const(v, c))
     tail = b.fmul(t, simd.exp(b, b.fsub(series, b.fmul(size, size))))

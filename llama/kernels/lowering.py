@@ -129,7 +129,8 @@ class Lowering:
             width = self.graph.nodes[value].width // segments
             buffer = self.plan.buffer(segments * matmul.quantised_width(width))
             kind, out, halves = self.kinds[value], At("buffer", buffer), self._wants_halves(value)
-            args = [kind, self.at(value), self.stride(value), width // BLOCK, out, self.plan.strides[buffer], segments]
+            args: list[int | At] = [kind, self.at(value), self.stride(value), width // BLOCK, out]
+            args += [self.plan.strides[buffer], segments]
             kernel = Kernel(f"quantise {halves}", partial(matmul.build_quantise, halves))
             self.add(kernel, args, {self.places[value]}, {buffer}, kind)
             self._quantised[value, segments] = buffer
@@ -137,7 +138,7 @@ class Lowering:
         return At("buffer", buffer), self.plan.strides[buffer], buffer
 
     def _wants_halves(self, value: int) -> bool:
-        """Whether a matrix that meets a value has scales for 16 columns, so that half blocks are summed on their own."""
+        """Whether a matrix that meets a value has scales for 16 columns: half blocks are summed on their own then."""
         weights = [self.graph.nodes[user].weights for user in self._users.get(value, [])]
         return any(w[0] is not None and layout_of(w[0].type).sub < BLOCK for w in weights if w)
 
@@ -160,7 +161,13 @@ class Lowering:
             f"linear {self.kernel_set} {layout.name}", partial(matmul.build_linear, self.kernel_set, layout)
         )
         source = replace(x[0], offset=x[0].offset + matrix * x[3])
-        args: list[int | At] = [kind, source, x[1], w.codes + matrix * w.code_stride, w.scales + matrix * w.scale_stride]
+        args: list[int | At] = [
+            kind,
+            source,
+            x[1],
+            w.codes + matrix * w.code_stride,
+            w.scales + matrix * w.scale_stride,
+        ]
         args += [groups, steps, out, stride, bias, *(residual or (0, 0)), piece]
         args += [steps * layout.code_bytes, 0 if layout.is_float else steps * layout.scale_bytes]
         reads = {x[2]} | ({residual[0].index} if residual else set())

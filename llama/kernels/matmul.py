@@ -32,7 +32,17 @@ def build_tile_run(kernel_set: str, layout: Layout) -> Callable[..., Any]:
 
     @njit
     def tiles(
-        w: int, s: int, x: int, stride: int, steps: int, n: int, out: int, ostride: int, bias: int, res: int, rstride: int
+        w: int,
+        s: int,
+        x: int,
+        stride: int,
+        steps: int,
+        n: int,
+        out: int,
+        ostride: int,
+        bias: int,
+        res: int,
+        rstride: int,
     ) -> None:
         """steps: blocks of codes, or columns of floats."""
         t = 0

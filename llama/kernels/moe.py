@@ -101,7 +101,9 @@ def build_route() -> Callable[..., None]:
             elif gate == 2:
                 sigmoid_in_place(odds, n)
             for i in range(n):
-                put_float(scores + 4 * i, float_at(odds + 4 * i) + (float_at(bias + 4 * i) if bias else np.float32(0.0)))
+                put_float(
+                    scores + 4 * i, float_at(odds + 4 * i) + (float_at(bias + 4 * i) if bias else np.float32(0.0))
+                )
             if groups > 1:
                 keep_best_groups(scores, n, groups, int_at(args + 128), totals)
             for k in range(used):
@@ -128,9 +130,11 @@ def build_route() -> Callable[..., None]:
 
 
 def build_experts(kernel_set: str, layout: Layout) -> Callable[..., None]:
-    """Each slot through its expert. Arguments: kind, x, stride, bytes a slot, codes, scales, code bytes and scale bytes
-    a matrix, rows, steps, out, its stride, chosen, its stride, slots, bias, groups a piece, code bytes and scale bytes a
-    group, experts."""
+    """Each slot through its expert.
+
+    Arguments: kind, x, stride, bytes a slot, codes, scales, code bytes and scale bytes a matrix, rows, steps, out, its
+    stride, chosen, its stride, slots, bias, groups a piece, code bytes and scale bytes a group, experts.
+    """
     tile: Any = float_tile(layout, 1) if layout.is_float else code_tile(kernel_set, layout, 1)
 
     @njit

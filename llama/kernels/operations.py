@@ -1,4 +1,4 @@
-"""How each operation of a graph becomes steps: sources, matrices, rows, elements. Registered by name in `OPERATIONS`."""
+"""How operations of a graph become steps: sources, matrices, rows, elements. Registered by name in `OPERATIONS`."""
 
 from functools import partial
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from llama.kernels import attention, elements, embedding, rows
-from llama.kernels.attention_span import SPAN
+from llama.kernels.attention_blocks import SPAN
 from llama.kernels.cache_store import build_store
 from llama.kernels.context import ALL, WANTED
 from llama.kernels.graph import Attention, Node, Rope
@@ -23,7 +23,15 @@ def embed(plan: Lowering, index: int, node: Node) -> None:
         f"embed {table.layout.name} {which} {signed}", partial(embedding.build_embed, table.layout, which, signed)
     )
     out = plan.place(index, ALL)
-    args: list[int | At] = [ALL, table.codes, table.scales, table.rows, table.columns, plan.at(index), plan.stride(index)]
+    args: list[int | At] = [
+        ALL,
+        table.codes,
+        table.scales,
+        table.rows,
+        table.columns,
+        plan.at(index),
+        plan.stride(index),
+    ]
     plan.add(kernel, args, set(), {out}, ALL)
 
 
@@ -66,7 +74,16 @@ def head_linear(plan: Lowering, index: int, node: Node) -> None:
         part = plan.plan.buffer(-(-w.rows // GROUP) * GROUP * 4)
         stride = plan.plan.strides[part]
         plan.multiply(source, kind, w, head, At("buffer", part), stride)
-        args = [kind, At("buffer", part), stride, plan.at(index), plan.stride(index), w.rows, 0, head * w.rows]
+        args: list[int | At] = [
+            kind,
+            At("buffer", part),
+            stride,
+            plan.at(index),
+            plan.stride(index),
+            w.rows,
+            0,
+            head * w.rows,
+        ]
         plan.add(Kernel("columns", elements.build_columns), args, {part}, {plan.places[index]}, kind)
         plan.plan.release(part)
 
@@ -103,7 +120,7 @@ def rope(plan: Lowering, index: int, node: Node) -> None:
     r = _any(node, "rope")
     assert isinstance(r, Rope)
     table = At("rope", plan.rope_table(r))
-    more = [node.width // r.head, r.head, r.first, len(r.frequencies), table, int(r.neighbours)]
+    more: list[int | At] = [node.width // r.head, r.head, r.first, len(r.frequencies), table, int(r.neighbours)]
     plan.rowwise(index, node, Kernel("rope", rows.build_rope), *more)
 
 
@@ -201,7 +218,16 @@ def concat(plan: Lowering, index: int, node: Node) -> None:
     first = 0
     for part in node.inputs:
         width = plan.graph.nodes[part].width
-        args = [kind, plan.at(part), plan.stride(part), plan.at(index), plan.stride(index), width, 0, first]
+        args: list[int | At] = [
+            kind,
+            plan.at(part),
+            plan.stride(part),
+            plan.at(index),
+            plan.stride(index),
+            width,
+            0,
+            first,
+        ]
         plan.add(Kernel("columns", elements.build_columns), args, {plan.places[part]}, {out}, kind)
         first += width
 

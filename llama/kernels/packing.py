@@ -1,4 +1,4 @@
-"""Packs weight matrices: reads a GGUF tensor out of the memory map, writes one of our layouts. Compiled, on all threads."""
+"""Packs weights: reads a GGUF tensor out of the memory map, writes one of our layouts. Compiled, on all threads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

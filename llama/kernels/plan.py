@@ -1,7 +1,7 @@
 """A graph as a table of steps: which kernel runs, on which buffers, and where threads must wait for each other.
 
-Values live in buffers, one row a token; a buffer is used again once its value is dead. A step waits at the barrier only
-if it touches what a step since the last barrier has touched, and not when both work on the same rows in the same thread.
+Values live in buffers, one row a token; a buffer is used again once its value is dead. A step waits at the barrier
+only if it touches what a step since the last barrier has touched, unless both work on the same rows in one thread.
 """
 
 from collections.abc import Callable, Hashable

@@ -87,8 +87,10 @@ def delta_row(state: int, k: int, q: int, n: int, decay: float, beta: float, v: 
     decays, found = all16(decay), all16(ZERO)
     for j in range(0, n, 16):
         kept = first_lanes(load16(state + 4 * j) * decays, n - j, ZERO)
-        found = fma16(kept, load16(k + 4 * j), found) if n - j >= 16 else fma16(
-            kept, first_lanes(load16(k + 4 * j), n - j, ZERO), found
+        found = (
+            fma16(kept, load16(k + 4 * j), found)
+            if n - j >= 16
+            else fma16(kept, first_lanes(load16(k + 4 * j), n - j, ZERO), found)
         )
     change, y = all16(beta * (v - sum16(found))), all16(ZERO)
     for j in range(0, n, 16):

@@ -86,10 +86,8 @@ def build_norm(kind: str) -> Callable[..., None]:
             if layer:
                 mean = sum_of(source, n) / np.float32(n)
             squares = sum_of_squares(source, n, mean)
-            if l2:
-                factor = one / max(np.sqrt(squares), eps)
-            else:
-                factor = one / np.sqrt(squares / np.float32(n) + eps)
+            length = max(np.sqrt(squares), eps) if l2 else np.sqrt(squares / np.float32(n) + eps)
+            factor = one / length
             write_normed(source, target, n, mean, factor, weight, bias)
 
     return each_row(body)

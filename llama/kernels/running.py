@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from llama.kernels import context as places
 from llama.kernels.attention import ITEM, SHARED_PIECES
-from llama.kernels.attention_span import SPAN
+from llama.kernels.attention_blocks import SPAN
 from llama.kernels.batch import Batch
 from llama.kernels.memory import Memory
 
@@ -22,7 +24,7 @@ class Context:
         self.address = self._memory.address
         self._piece_tokens, self._partial_row_bytes = piece_tokens, partial_row_bytes
         self._partials = Memory(0)
-        self._arrays: list[NDArray[np.generic]] = []
+        self._arrays: list[NDArray[Any]] = []
 
     def fill(self, batch: Batch) -> int:
         """Describe a batch; returns the length of its longest sequence with this batch's tokens."""
@@ -35,7 +37,7 @@ class Context:
         blocks = np.ascontiguousarray(batch.blocks, np.int32)
         items = self._items(starts.tolist())
         longest = int((positions + counts).max(initial=0))
-        arrays = {
+        arrays: dict[int, NDArray[Any]] = {
             places.TOKENS: np.ascontiguousarray(batch.tokens, np.int32),
             places.STARTS: starts,
             places.POSITIONS: positions,
@@ -60,7 +62,7 @@ class Context:
         step = self._piece_tokens
         items = [
             (sequence, row, min(step, end - row))
-            for sequence, (start, end) in enumerate(zip(starts[:-1], starts[1:], strict=True))
+            for sequence, (start, end) in enumerate(pairwise(starts))
             for row in range(start, end, step)
         ]
         return np.array(items, np.int64).reshape(-1, ITEM)

@@ -48,7 +48,7 @@ def expert_linear(plan: Lowering, index: int, node: Node) -> None:
 @operation
 def expert_sum(plan: Lowering, index: int, node: Node) -> None:
     chosen = node.inputs[1]
-    more = [node.width, plan.at(chosen), plan.stride(chosen), plan.graph.nodes[chosen].width // 2]
+    more: list[int | At] = [node.width, plan.at(chosen), plan.stride(chosen), plan.graph.nodes[chosen].width // 2]
     plan.rowwise(index, node, Kernel("expert_sum", moe.build_expert_sum), *more, over=False)
 
 

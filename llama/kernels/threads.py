@@ -33,6 +33,7 @@ ARGS = 3  # the first of a row's own arguments
 # Places in a job (int64): written by the caller before each run.
 TABLE, N_STEPS, CONTEXT, GIVE_WAY, JOB, BARRIER, THREAD = 0, 1, 2, 3, 8, 16, 32
 AWAKE, ASLEEP = 0, 1
+CGROUPS = Path("/sys/fs/cgroup")
 PATIENCE = 8_000  # turns of waiting between runs before a thread goes to sleep
 _SERVE = types.void(types.int64, types.int64, types.int64)
 _START = types.int64(types.int64, types.int64)
@@ -102,17 +103,15 @@ def available_cores() -> int:
 def _quota() -> int | None:
     """Whole cores that the cgroup's CPU quota allows (version 2, then 1), None without one."""
     try:
-        for folder in (Path("/sys/fs/cgroup") / line.split(":", 2)[2].strip("/\n") for line in open("/proc/self/cgroup")):
-            limit, period = _numbers(folder / "cpu.max") or (0, 0)
-            if limit > 0:
-                return max(1, -(-limit // period))
-        for folder in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/cpu")):
-            limits = _numbers(folder / "cpu.max")
-            limits = limits or _numbers(folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us")
-            if limits and limits[0] > 0:
-                return max(1, -(-limits[0] // limits[1]))
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
-        pass
+        return None
+    own = [CGROUPS / line.split(":", 2)[2].strip("/") for line in lines if line.count(":") >= 2]
+    for folder in (*own, CGROUPS, CGROUPS / "cpu"):
+        limits = _numbers(folder / "cpu.max")
+        limits = limits or _numbers(folder / "cpu.cfs_quota_us", folder / "cpu.cfs_period_us")
+        if limits and limits[0] > 0:
+            return max(1, -(-limits[0] // limits[1]))
     return None
 
 
@@ -175,7 +174,7 @@ class Threads:
     def _launch(self) -> None:
         """Start the helper threads: the first time, or again in a forked process."""
         self._process = os.getpid()
-        self._memory[JOB:THREAD - 1] = 0
+        self._memory[JOB : THREAD - 1] = 0
         self._memory[THREAD::8], self._memory[THREAD + 1 :: 8] = ASLEEP, 0
         self._locks = [threading.Lock() for _ in range(self.n)]
         for thread in range(1, self.n):

@@ -109,7 +109,17 @@ def code_tile(kernel_set: str, layout: Layout, tokens: int) -> Any:
 
     @emitted(void, *[i64] * 10)
     def tile(
-        b: Any, w: Any, s: Any, x: Any, stride: Any, blocks: Any, out: Any, out_stride: Any, bias: Any, res: Any, rs: Any
+        b: Any,
+        w: Any,
+        s: Any,
+        x: Any,
+        stride: Any,
+        blocks: Any,
+        out: Any,
+        out_stride: Any,
+        bias: Any,
+        res: Any,
+        rs: Any,
     ) -> None:
         rows = [b.add(x, b.mul(number(t), stride)) for t in range(tokens)]
         side = b.mul(blocks, number(BLOCK))
@@ -153,7 +163,17 @@ def float_tile(layout: Layout, tokens: int) -> Any:
 
     @emitted(void, *[i64] * 10)
     def tile(
-        b: Any, w: Any, s: Any, x: Any, stride: Any, columns: Any, out: Any, out_stride: Any, bias: Any, res: Any, rs: Any
+        b: Any,
+        w: Any,
+        s: Any,
+        x: Any,
+        stride: Any,
+        columns: Any,
+        out: Any,
+        out_stride: Any,
+        bias: Any,
+        res: Any,
+        rs: Any,
     ) -> None:
         rows = [b.add(x, b.mul(number(t), stride)) for t in range(tokens)]
 

@@ -26,7 +26,8 @@ def _half(blocks: Bytes, start: int) -> Floats:
 
 
 def _words(blocks: Bytes, start: int, stop: int, kind: str) -> NDArray[np.int64]:
-    return np.ascontiguousarray(blocks[..., start:stop]).view(kind).astype(np.int64)
+    words: NDArray[np.int64] = np.ascontiguousarray(blocks[..., start:stop]).view(kind).astype(np.int64)
+    return words
 
 
 def _halves(scales: Bytes) -> NDArray[np.int64]:

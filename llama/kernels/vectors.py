@@ -21,7 +21,7 @@ from llama.kernels.simd import F32, FLOATS, HALVES, I8, I16, I32, I64, LANES
 i64, f32, void = types.int64, types.float32, types.void
 
 
-class Floats16Type(types.Type):  # type: ignore[misc]
+class Floats16Type(types.Type):
     """Sixteen 32-bit floats in a register."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ floats16 = Floats16Type()
 
 
 @register_model(Floats16Type)
-class Floats16Model(models.PrimitiveModel):  # type: ignore[misc]
+class Floats16Model(models.PrimitiveModel):
     """How numba's generated code holds one: as an LLVM vector."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
@@ -41,7 +41,7 @@ class Floats16Model(models.PrimitiveModel):  # type: ignore[misc]
 
 def _operator(op: Callable[[Any, Any], Any], instruction: str) -> None:
     @infer_global(op)
-    class _Typing(ConcreteTemplate):  # type: ignore[misc]
+    class _Typing(ConcreteTemplate):
         key = op
         cases = [signature(floats16, floats16, floats16)]  # noqa: RUF012
 

@@ -15,7 +15,10 @@ from llama.kernels.threads import ARGS, ROW, Threads
 
 
 def run_steps(
-    threads: Threads, compiler: Compiler, context: NDArray[np.int64], *steps: tuple[str, Callable[[], Callable[..., None]], list[int]]
+    threads: Threads,
+    compiler: Compiler,
+    context: NDArray[np.int64],
+    *steps: tuple[str, Callable[[], Callable[..., None]], list[int]],
 ) -> None:
     """Run kernels one after the other, each behind a barrier."""
     table = np.zeros((len(steps), ROW), np.int64)

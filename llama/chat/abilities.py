@@ -1,6 +1,7 @@
 """What a template can do with messages, found by rendering small conversations through it."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,11 +46,13 @@ class Abilities:
 
 
 class Probe:
-    """Renders conversations and looks for words in them; a conversation that is refused shows nothing."""
+    """Renders conversations and looks for words in them; a conversation that is refused shows nothing.
+
+    Templates get copies: one that changes its messages must not change the next probe's.
+    """
 
     def __init__(self, run: Callable[..., str]) -> None:
         self._run = run
-        self._hostile = False
 
     def shows(self, messages: list[Any], *needles: str, never: tuple[str, ...] = (), **variables: Any) -> bool:
         """True if the text for these messages has all the needles and nothing of `never`."""
@@ -57,13 +60,12 @@ class Probe:
         return all(needle in text for needle in needles) and not any(word in text for word in never)
 
     def text(self, messages: list[Any], **variables: Any) -> str:
-        """The text for these messages, empty if they are refused."""
-        if self._hostile:
-            return ""
+        """The text for these messages, empty if they are refused. Raises TemplateError if it takes too much."""
         try:
-            return self._run(messages, add_generation_prompt=True, **variables)
+            return self._run(deepcopy(messages), add_generation_prompt=True, **deepcopy(variables))
         except TemplateError as error:
-            self._hostile = isinstance(error.__cause__, LimitExceeded)
+            if isinstance(error.__cause__, LimitExceeded):
+                raise
             return ""
 
 
@@ -78,7 +80,7 @@ def calling(content: Any, *calls: Any) -> list[Any]:
 
 
 def probe(run: Callable[..., str]) -> Abilities:
-    """What the template behind `run` can do."""
+    """What the template behind `run` can do. Raises TemplateError if even this takes too much time or memory."""
     look = Probe(run)
     with_object = calling("", call({"probe_key": "probe_value"}))
     with_text = calling("", call('{"probe_key": "probe_value"}'))

@@ -12,12 +12,13 @@ from llama.chat.conversation import checked
 from llama.chat.format import TOKEN, ChatFormat, Thought
 from llama.chat.formats import format_of, generic, may_think, thought_of
 from llama.chat.plan import ChatPlan, Reading
-from llama.chat.prompt import make_prompt
+from llama.chat.prompt import Prompt, make_prompt
 from llama.chat.reader import ReadOptions
 from llama.chat.request import ChatOptions
 from llama.chat.templates import Templates
 from llama.chat.tools import ToolUse, tool_use
-from llama.errors import InvalidRequest, SchemaError
+from llama.chat.tools import described as described_fully
+from llama.errors import InvalidRequest, SchemaError, TemplateError
 from llama.grammar import Trigger
 
 
@@ -66,7 +67,7 @@ class Preparation:
     def plan(self) -> ChatPlan:
         """The plan."""
         shown = [] if self._described else self._use.shown
-        prompt = make_prompt(self._template, self._messages, shown, self._options, self._thought)
+        prompt = self._prompt(shown)
         begins = begun(self._format, self._thought, prompt.generation, prompt.prefill)
         is_open = self._thought.is_open(begins)
         rules = toolgrammar.Rules(self._use.callable, self._templates.control)
@@ -90,6 +91,15 @@ class Preparation:
                 echo=not prompt.continued if self._options.echo is None else self._options.echo,
             ),
         )
+
+    def _prompt(self, shown: list[dict[str, Any]]) -> Prompt:
+        try:
+            return make_prompt(self._template, self._messages, shown, self._options, self._thought)
+        except TemplateError:
+            if not shown:
+                raise
+        full = [described_fully(tool) for tool in shown]
+        return make_prompt(self._template, self._messages, full, self._options, self._thought)
 
     @property
     def _thinks(self) -> bool:

@@ -2,7 +2,6 @@
 
 import datetime
 import functools
-import os.path
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -70,7 +69,7 @@ class ChatTemplate:
             plain = self.render([user, {"role": "assistant", "content": "VALUE"}], add_generation_prompt=False)
         except TemplateError:
             return ""
-        start = len(os.path.commonprefix([opened, full]))
+        start = next((i for i, (a, b) in enumerate(zip(opened, full, strict=False)) if a != b), len(opened))
         return full[start:].removesuffix(plain[plain.rfind("VALUE") + len("VALUE") :]).strip()
 
     def run(self, messages: Sequence[Message], *, now: datetime.datetime | None = None, **variables: Any) -> str:

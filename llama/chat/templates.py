@@ -86,6 +86,8 @@ def load_templates(settings: ChosenTemplate, metadata: Mapping[str, Any], vocab:
     try:
         default = compiled(text if text is not None else builtin_text(DEFAULT), bos, eos)
         tool_use = compiled(for_tools, bos, eos) if isinstance(for_tools, str) and for_tools != text else None
+        for template in filter(None, (default, tool_use)):
+            _ = template.abilities  # one that eats time or memory is found now, not by the first user
         warning = ""
     except TemplateError as error:
         if chosen is not None:

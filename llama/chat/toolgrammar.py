@@ -56,15 +56,9 @@ class Rules:
         return " ".join(part for part in [*parts, quoted(literal[at:])] if part) or '""'
 
     def marker(self, literal: str) -> str:
-        """A marker round calls; line breaks at its ends may be missing."""
-        inner = literal.strip("\n")
-        before, behind = literal[: len(literal) - len(literal.lstrip("\n"))], literal[len(literal.rstrip("\n")) :]
-        parts = [
-            f"{quoted(before)}?" if before else "",
-            self.text(inner),
-            f"{quoted(behind)}?" if behind and inner else "",
-        ]
-        return " ".join(part for part in parts if part)
+        """A marker round calls or arguments; its line breaks may be missing."""
+        parts = [self.text(part) if part else "" for part in literal.split("\n")]
+        return ' "\\n"? '.join(parts).strip() or '""'
 
     def json_string(self, value: str) -> str:
         """A JSON string."""
@@ -130,18 +124,17 @@ class Rules:
         allowed = kinds(schema, schema)
         opening = opening.replace("{key}", key)
         if STRING & allowed or not allowed:
-            head = self.text(opening.replace("{string}", "true").replace("{kind}", "string"))
+            head = self.marker(opening.replace("{string}", "true").replace("{kind}", "string"))
             texts = texts_of(schema)
-            yield (
-                f"{head} {choice(list(map(quoted, texts)))} {self.text(closing)}"
-                if texts
-                else f"{head} {self.until(closing)}"
-            )
+            if texts:
+                yield f"{head} {choice(list(map(quoted, texts)))} {self.marker(closing)}"
+            else:
+                yield f'{head} {self.until(closing.strip(chr(10)))} "\\n"?'
         if allowed != STRING:
             kind = min(allowed - STRING, default="object")
-            head = self.text(opening.replace("{string}", "false").replace("{kind}", kind))
+            head = self.marker(opening.replace("{string}", "false").replace("{kind}", kind))
             value = self._value(name, f"/properties/{key}", without_text(schema, allowed))
-            yield f"{head} {value} {self.text(closing)}"
+            yield f"{head} {value} {self.marker(closing)}"
 
     def quoted(self, name: str, quote: str) -> str:
         """The arguments of a tool in Gemma's notation. Inside of nested values anything goes."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from llama.errors import InvalidRequest
 
+EMPTY = {"name": "", "description": ""}
+
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
@@ -19,7 +21,7 @@ class ToolUse:
 def tool_use(tools: Any, choice: Any) -> ToolUse:
     """What `tools` and `tool_choice` mean. Raises InvalidRequest that names the field."""
     shown = checked_tools(tools)
-    schemas = {tool["function"]["name"]: tool["function"].get("parameters") for tool in shown}
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in shown}
     if isinstance(choice, Mapping):
         return chosen(choice, shown, schemas)
     if choice not in (None, "auto", "none", "required"):
@@ -84,4 +86,23 @@ def checked_tool(tool: Any, index: int) -> dict[str, Any]:
         raise InvalidRequest(f'{place}.function needs a "name"', "tools")
     if parameters is not None and not isinstance(parameters, dict | bool):
         raise InvalidRequest(f'tool "{name}": {place}.function.parameters must be a JSON Schema object', "tools")
-    return {"type": "function", "function": dict(function)}
+    return {"type": "function", "function": {**EMPTY, **function, "parameters": shown_parameters(parameters)}}
+
+
+def shown_parameters(parameters: Any) -> Any:
+    """The parameters as templates expect them: an object with properties."""
+    if not isinstance(parameters, dict):
+        return {"type": "object", "properties": {}}
+    plain = parameters.get("type", "object") == "object" and "properties" not in parameters
+    return {"type": "object", **parameters, "properties": {}} if plain else parameters
+
+
+def described(tool: dict[str, Any]) -> dict[str, Any]:
+    """The tool with a description and a type for every argument, which some templates insist on."""
+    function = tool["function"]
+    properties = function["parameters"].get("properties") or {}
+    full = {
+        name: {"description": "", "type": "string", **schema} if isinstance(schema, dict) else schema
+        for name, schema in properties.items()
+    }
+    return {**tool, "function": {**function, "parameters": {**function["parameters"], "properties": full}}}

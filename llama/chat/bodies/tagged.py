@@ -80,8 +80,8 @@ class TaggedBody:
 
     def rule(self, rules: "Rules", name: str) -> str:
         """GBNF for a call of this tool."""
-        head = rules.text(self.write_head.replace("{name}", name))
-        return f"{head} {rules.tagged(name, self.write_open, self.write_close)} {rules.text(self.write_end)}"
+        head = rules.marker(self.write_head.replace("{name}", name))
+        return f"{head} {rules.tagged(name, self.write_open, self.write_close)} {rules.marker(self.write_end)}"
 
     def join(self, calls: list[str], many: bool) -> str:
         """GBNF for one of the calls: each has its own markers."""

@@ -73,9 +73,9 @@ def grammar(rules: "Rules", many: bool) -> str:
     """One call; this family writes one in a turn."""
     calls = [f"{rules.text('functions.' + name)} c_rest {rules.arguments(name)}" for name in rules.names]
     space, constrain = rules.text(" "), rules.text("<|constrain|>")
-    rules.add("rest", f'({space}? {constrain}? "json")? {rules.text("<|message|>")}')
-    start, channel = rules.text("<|start|>assistant"), rules.text("<|channel|>")
-    before = f'({start})? ({channel} ("commentary" | "analysis"))? " to="'
+    channel = f'({rules.text("<|channel|>")} ("commentary" | "analysis"))?'
+    rules.add("rest", f'{channel} ({space}? {constrain}? "json")? {rules.text("<|message|>")}')
+    before = f'({rules.text("<|start|>assistant")})? {channel} " to="'
     return f"{before} ({' | '.join(calls)})"
 
 

@@ -108,7 +108,6 @@ class NativeAnswer(Answer):
             "stopping_word": end.stopping_word,
             "tokens_cached": end.tokens_cached,
             "timings": timings_body(end.timings),
-            "id": self.job.head.id,
         }
         entries = self._choices[number].entries
         if whole and entries:

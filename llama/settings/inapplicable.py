@@ -59,7 +59,6 @@ IGNORED = (
     _row("--check-tensors", "every file is checked", 0),
     _row("-cb --cont-batching", "requests always run together", 0, env="LLAMA_ARG_CONT_BATCHING"),
     _row("-nocb --no-cont-batching", "requests always run together", 0),
-    _row("-kvu --kv-unified -no-kvu --no-kv-unified", POOL, 0, env="LLAMA_ARG_KV_UNIFIED"),
     _row("--kv-unified-per-slot", POOL, env="LLAMA_ARG_KV_UNIFIED_PER_SLOT"),
     _row("-cram --cache-ram", POOL, env="LLAMA_ARG_CACHE_RAM"),
     _row("--cache-idle-slots --no-cache-idle-slots", POOL, 0, env="LLAMA_ARG_CACHE_IDLE_SLOTS"),

@@ -42,6 +42,13 @@ class Settings(ModelSettings, ComputeSettings, ServerSettings, ChatSettings, Sam
         return DEFAULT_SLOTS if self.parallel == -1 else self.parallel
 
     @property
+    def n_ctx_slot(self) -> int:
+        """The longest context of one request; 0 = from the model. Without a unified pool, a share in steps of 256."""
+        if self.kv_unified or not self.ctx_size:
+            return self.ctx_size
+        return -(-self.ctx_size // (256 * self.n_slots)) * 256
+
+    @property
     def n_http_threads(self) -> int:
         """How many connections are served at the same time."""
         wanted = max(DEFAULT_HTTP_THREADS, self.n_slots + 2 * SPARE_HTTP_THREADS)

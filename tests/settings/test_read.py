@@ -76,9 +76,9 @@ def test_the_message_names_the_flag_and_the_value() -> None:
 
 def test_a_gpu_command_line_runs_with_one_warning_a_flag(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        settings = read("-m m.gguf -ngl 99 -fa on -fa -c 4096 --mlock -kvu --numa isolate --jinja")
+        settings = read("-m m.gguf -ngl 99 -fa on -fa -c 4096 --mlock -cb --numa isolate --jinja")
     assert (settings.model, settings.ctx_size) == ("m.gguf", 4096)
-    assert [r.message.split()[0] for r in caplog.records] == ["-ngl", "-fa", "-fa", "--mlock", "-kvu", "--numa"]
+    assert [r.message.split()[0] for r in caplog.records] == ["-ngl", "-fa", "-fa", "--mlock", "-cb", "--numa"]
 
 
 def test_what_would_change_answers_is_refused() -> None:
@@ -112,3 +112,8 @@ def test_help_and_documentation_name_every_flag() -> None:
 def test_any_line_gives_settings_or_an_error_of_ours(words: list[str]) -> None:
     with contextlib.suppress(SettingsError):
         read_settings(words, {})
+
+
+def test_the_context_of_a_slot() -> None:
+    assert read("-c 512 -np 2").n_ctx_slot == 512
+    assert read("-c 512 -np 2 --no-kv-unified").n_ctx_slot == read("-c 500 -np 2 -no-kvu").n_ctx_slot == 256

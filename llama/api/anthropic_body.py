@@ -24,6 +24,8 @@ ANTHROPIC_FIELDS = (
     Field("tools", array(), "Functions that the model may call."),
     Field("tool_choice", mapping(), "auto, any, none, or tool with its name."),
     Field("thinking", mapping(), "enabled with budget_tokens, or disabled."),
+    Field("output_config", mapping(), "format: a json_schema that the answer follows; effort: how much to think."),
+    Field("output_format", mapping(), "The same as format in output_config."),
     Field("metadata", mapping(), "Accepted."),
     Field("chat_template_kwargs", mapping(), "Variables for the template."),
 )
@@ -45,6 +47,7 @@ def chat_body(body: Body) -> dict[str, Any]:
     if values.get("tools"):
         found["tools"] = [_tool(tool) for tool in values["tools"]]
     found |= _choice(values.get("tool_choice")) | _thinking(values.get("thinking"))
+    found |= _output(values.get("output_config", {}), values.get("output_format"))
     return {**found, **_kept(body)}
 
 
@@ -173,6 +176,19 @@ def _thinking(thinking: Body | None) -> dict[str, Any]:
         return {"enable_thinking": False}
     budget = thinking.get("budget_tokens")
     return {"thinking_budget_tokens": DEFAULT_BUDGET if budget is None else integer(0).read("budget_tokens", budget)}
+
+
+def _output(config: Body, shape: Body | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    shape = config.get("format") or shape
+    if shape is not None:
+        schema = _field(shape, "schema", dict, "output_config")
+        if shape.get("type") != "json_schema":
+            raise InvalidRequest("Field 'output_config': the type of format must be json_schema", "output_config")
+        found["response_format"] = {"type": "json_schema", "schema": schema}
+    if config.get("effort") is not None:
+        found["reasoning_effort"] = _field(config, "effort", str, "output_config")
+    return found
 
 
 def _field(block: Mapping[str, Any], name: str, kind: type, field: str = "messages") -> Any:

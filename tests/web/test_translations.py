@@ -134,6 +134,12 @@ def test_a_forced_tool(make_client: MakeClient, choice: dict[str, str]) -> None:
     assert answer["content"][0]["name"] == "get_weather"
 
 
+def test_a_message_that_follows_a_schema(make_client: MakeClient) -> None:
+    shape = {"type": "json_schema", "schema": {"enum": ["yes"]}}
+    for given in ({"output_config": {"format": shape, "effort": "low"}}, {"output_format": shape}):
+        assert message(make_client("no<|end|>"), **given)["content"][0]["text"] == '"yes"'
+
+
 def test_counting_tokens(make_client: MakeClient) -> None:
     client = make_client("Hello!<|end|>")
     count = client.post("/v1/messages/count_tokens", json={"messages": HI}).get_json()
@@ -151,6 +157,8 @@ def test_counting_tokens(make_client: MakeClient) -> None:
         {"messages": HI, "system": 5},
         {"messages": HI, "tools": [{"input_schema": {}}]},
         {"messages": HI, "tool_choice": {"type": "perhaps"}},
+        {"messages": HI, "output_config": {"format": {"type": "poem"}}},
+        {"messages": HI, "output_config": {"format": {"type": "json_schema"}}},
     ],
 )
 def test_messages_that_are_none(client: FlaskClient, body: dict[str, Any]) -> None:

@@ -20,29 +20,18 @@ SETTINGS = settings(
 
 def in_schema_order(value: Any, schema: Any) -> Any:
     """`value` with the properties that the schema lists first, in its order, and integers written as such."""
+    schema = schema if isinstance(schema, dict) else {}
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        return [in_schema_order(item, schema) for item in value]
+        first, rest = schema.get("prefixItems", []), schema.get("items", True)
+        return [in_schema_order(item, first[i] if i < len(first) else rest) for i, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
-    order = _names(schema)
-    names = sorted(value, key=lambda name: order.index(name) if name in order else len(order))
-    return {name: in_schema_order(value[name], schema) for name in names}
-
-
-def _names(schema: Any) -> list[str]:
-    """All names of properties in the schema, where they first stand."""
-    found: dict[str, None] = {}
-    pending = [schema]
-    while pending:
-        part = pending.pop(0)
-        if isinstance(part, dict):
-            found |= dict.fromkeys(part.get("properties", {}))
-            pending += part.values()
-        elif isinstance(part, list):
-            pending += part
-    return list(found)
+    listed = schema.get("properties", {})
+    names = [name for name in listed if name in value] + [name for name in value if name not in listed]
+    others = schema.get("additionalProperties", True)
+    return {name: in_schema_order(value[name], listed.get(name, others)) for name in names}
 
 
 def may_be_narrower(schema: Any) -> bool:

@@ -80,8 +80,7 @@ class _Members:
         low, high = self.shape.low, self.shape.high
         options = ["space" if comma else '""'] if count >= low else []
         if self.shape.others and not full and count + 1 >= low:
-            others = " | ".join(self.shape.others)
-            other = self.converter.rules.shared(f"{self.wish}-other", f"{others} | []")
+            other = self.converter.rules.shared(f"{self.wish}-other", " | ".join(self.shape.others))
             more = f'("," space {other})' + (f"{{0,{high - count - 1}}}" if high is not None else "*")
             options.append(f"{comma}{other} {more} space")
         return " | ".join(options) or "[]"

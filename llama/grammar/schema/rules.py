@@ -57,7 +57,7 @@ class Rules:
 
     def shared(self, wish: str, body: str) -> str:
         """An expression that may come up often: a long one becomes a rule, the same one for equal bodies."""
-        if len(body) < 40:
+        if len(body) < 40 and "|" not in body:
             return body
         if body not in self._shared:
             self._shared[body] = self.add(wish, body)

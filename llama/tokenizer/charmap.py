@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from llama.errors import ModelFileError
 
 REACH = 64  # characters that are looked at for the longest match
+UTF8_LENGTHS = (1,) * 12 + (2, 2, 3, 4)  # of a character, by the upper half of its first byte
+_NO_CHARACTER = "\ufffd".encode()
 REMEMBERED = 1 << 17  # pairs of characters
 
 
@@ -47,6 +49,26 @@ class CharacterMap:
                 out.append(replacement)
             at += length
         return "".join(out)
+
+    def apply_bytewise(self, text: str, fixed: Fixed) -> str:
+        """The same over a text of bytes, where a fixed text may end within a character: its rest becomes U+FFFD."""
+        data = text.encode("latin-1")
+        out = bytearray()
+        at = 0
+        while at < len(data):
+            length = fixed.match(text, at)
+            replacement = data[at : at + length]
+            if not length:
+                length, value, _ = self._walk(data[at : at + REACH * 4])
+                replacement = self._pool[value : max(value, self._pool.find(b"\0", value))]
+            if not length:
+                length = utf8_length(data, at)
+                replacement = data[at : at + length]
+            if not length:
+                length, replacement = 1, _NO_CHARACTER
+            out += replacement
+            at += length
+        return out.decode("latin-1")
 
     def _replace(self, text: str, at: int) -> tuple[int, str]:
         """How many characters at `at` are replaced, and by what."""
@@ -93,6 +115,13 @@ class CharacterMap:
     def _value(self, at: int) -> str:
         end = max(at, self._pool.find(b"\0", at))
         return self._pool[at:end].decode("utf-8", "replace")
+
+
+def utf8_length(data: bytes, at: int) -> int:
+    """How many bytes the character at `at` has by its first byte, 0 if they are not there."""
+    length = UTF8_LENGTHS[data[at] >> 4] if data[at] < 0xF8 and data[at] & 0xC0 != 0x80 else 0
+    rest = data[at + 1 : at + length]
+    return length if len(rest) == length - 1 and all(byte & 0xC0 == 0x80 for byte in rest) else 0
 
 
 def _children(unit: int) -> int:

@@ -10,7 +10,11 @@ from llama.api.sse import event as named_event
 from llama.chat import ContentDelta, Delta, ReasoningDelta, ToolCallArguments, ToolCallStart
 from llama.engine.request import Finished, Token
 
-ERROR_TYPES = {"unavailable_error": "overloaded_error", "server_error": "api_error"}
+ERROR_TYPES = {
+    "unavailable_error": "overloaded_error",
+    "server_error": "api_error",
+    "exceed_context_size_error": "invalid_request_error",
+}
 
 
 class AnthropicAnswer(ParsedAnswer):
@@ -146,9 +150,6 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def anthropic_error(error: dict[str, Any]) -> dict[str, Any]:
-    """An error body in Anthropic's form."""
+    """An error body in Anthropic's form, with our own fields kept."""
     inner = error["error"]
-    return {
-        "type": "error",
-        "error": {"type": ERROR_TYPES.get(inner["type"], inner["type"]), "message": inner["message"]},
-    }
+    return {"type": "error", "error": {**inner, "type": ERROR_TYPES.get(inner["type"], inner["type"])}}

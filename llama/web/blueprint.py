@@ -10,6 +10,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from werkzeug.routing import BaseConverter
 
 from llama.api.answer import Answer
+from llama.api.anthropic import anthropic_error
 from llama.api.json_text import decode_object
 from llama.api.service import Service
 from llama.errors import BodyTooLarge, InvalidRequest, LlamaError, NotFound
@@ -24,6 +25,7 @@ from llama.web.streaming import ClientGone, Watch, json_response, stream_respons
 log = logging.getLogger(__name__)
 
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]
+ANTHROPIC = ("/v1/messages", "/v1/messages/count_tokens")  # whose clients expect errors in their own form
 QUIET = ("/health", "/metrics", "/slots")  # asked again and again by machines
 MIB = 1 << 20
 LONGEST_TARGET = 8192
@@ -108,7 +110,9 @@ class _Web:
         if not isinstance(error, LlamaError):
             log.error("%s %s failed", request.method, request.path, exc_info=error)
         body = error_body(error)
-        return json_response(body, body["error"]["code"], error_headers(error))
+        status = body["error"]["code"]
+        shown = anthropic_error(body) if self._path().endswith(ANTHROPIC) else body
+        return json_response(shown, status, error_headers(error))
 
     def finish(self, response: Response) -> Response:
         """CORS headers on every answer, and a line in the log."""

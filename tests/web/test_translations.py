@@ -164,6 +164,7 @@ def test_counting_tokens(make_client: MakeClient) -> None:
 def test_messages_that_are_none(client: FlaskClient, body: dict[str, Any]) -> None:
     response = client.post("/v1/messages", json=body)
     assert response.status_code == 400
+    assert response.get_json()["type"] == "error"
     assert response.get_json()["error"]["type"] == "invalid_request_error"
 
 

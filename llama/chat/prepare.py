@@ -9,8 +9,9 @@ import regex
 from llama.chat import described, ids, toolgrammar
 from llama.chat.begun import begun
 from llama.chat.conversation import checked
+from llama.chat.derive import format_for
 from llama.chat.format import TOKEN, ChatFormat, Thought
-from llama.chat.formats import format_of, generic, may_think, thought_of
+from llama.chat.formats import generic, may_think, thought_of
 from llama.chat.plan import ChatPlan, Reading
 from llama.chat.prompt import Prompt, make_prompt
 from llama.chat.reader import ReadOptions
@@ -45,7 +46,7 @@ class Preparation:
         self._template = templates.choose(bool(use.shown))
         takes = self._template.abilities
         self._described = bool(use.shown) and not takes.tools
-        self._format = format_of(self._template.text)
+        self._format = format_for(self._template)
         if self._described and not (takes.calls and "NAME" in self._template.example_call):
             self._format = generic.FORMAT
         self._thought = thought_of(self._template.text, self._format)

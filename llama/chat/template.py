@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from llama.chat.sandbox import TemplateEnvironment
 from llama.errors import TemplateError
 
 ENVIRONMENT = TemplateEnvironment()
+OLD_NAMES = "functools["
 MAX_OUTPUT = 64_000_000  # characters of a prompt
 REPR = re.compile(r"<(?:class|function|module|bound|built-in|generator|jinja2)[^>]*>")
 BROKEN = (
@@ -79,6 +81,11 @@ class ChatTemplate:
             return (now or datetime.datetime.now()).strftime(str(format)[:1000])
 
         values = {"bos_token": self.bos_token, "eos_token": self.eos_token, **variables, "messages": messages}
+        if (
+            OLD_NAMES in self.text
+        ):  # FireFunction's template asks for its tools, as text, and the date by names of its own
+            values.setdefault("functions", json.dumps(variables.get("tools") or [], indent=2, ensure_ascii=False))
+            values.setdefault("datetime", (now or datetime.datetime.now()).strftime("%b %d %Y"))
         context = {"raise_exception": raise_exception, "strftime_now": strftime_now, **values}
         try:
             with metered():

@@ -4,7 +4,8 @@ from typing import Any
 
 from llama.chat import builtin
 from llama.chat.begun import begun
-from llama.chat.formats import format_of, thought_of
+from llama.chat.derive import format_for
+from llama.chat.formats import thought_of
 from llama.chat.parser import MessageParser
 from llama.chat.reader import ReadOptions, tool_schemas
 from llama.chat.template import compiled
@@ -34,7 +35,7 @@ def parse(
     generation_prompt: str,
 ) -> dict[str, Any]:
     """The message. Ids that we would invent are left out, since they differ each time."""
-    format = format_of(template)
+    format = format_for(compiled(template))
     thought = thought_of(template, format)
     options = ReadOptions(
         tools=tool_schemas(tools) if tool_choice != "none" else {},

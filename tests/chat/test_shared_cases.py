@@ -35,6 +35,7 @@ def test_messages_and_their_streams(checker: ModuleType, shared: Path) -> None:
 
 
 @pytest.mark.timeout(200)
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_hostile_templates_are_refused_or_harmless(checker: ModuleType, shared: Path) -> None:
     cases = checker.Cases(shared / "chat")
     assert problems(checker.check_safety("tests.chat.chat_engine", cases, anything)) == []

@@ -50,7 +50,7 @@ class ServerSettings:
         read=integer,
         default=-1,
         env="LLAMA_ARG_THREADS_HTTP",
-        help="connections served at the same time; -1 = 64, or slots + 16 if that is more",
+        help="connections served at the same time; -1 = 128, or slots + 16 if that is more",
     )
     graceful_timeout: int = option(
         "--graceful-timeout",

@@ -11,7 +11,7 @@ from llama.settings.sampling import SamplingSettings
 from llama.settings.server import ServerSettings
 
 DEFAULT_SLOTS = 4
-DEFAULT_HTTP_THREADS = 64
+DEFAULT_HTTP_THREADS = 128  # a waiting client costs a thread and little else; 64 at once must all be served
 SPARE_HTTP_THREADS = 8  # connections that are never taken by generations, so that /health always finds one
 
 

@@ -21,7 +21,7 @@ def read(line: str, **environment: str) -> Settings:
 def test_nothing_given_gives_the_defaults() -> None:
     assert read("") == Settings()
     assert Settings().host == ("127.0.0.1",)
-    assert (Settings().port, Settings().n_slots, Settings().n_http_threads) == (8080, 4, 64)
+    assert (Settings().port, Settings().n_slots, Settings().n_http_threads) == (8080, 4, 128)
 
 
 def test_short_long_and_underscored_flags_are_the_same() -> None:

@@ -82,6 +82,7 @@ class ChatFormat:
     drop: tuple[str, ...] = ()  # markers round the answer, never shown
     answer: tuple[str, str] = ("", "")  # what must stand round an answer that a grammar binds
     call_ends_thought: bool = False
+    ends_thought: tuple[str, ...] = ()  # markers that cannot stand in a thought, so one of them ends it
     id_alphabet: str = ""  # "alnum9": invented ids have the form that this family's templates insist on
     read: "Callable[[Reader], Reading[None]] | None" = None  # a reader of its own, instead of the standard one
     grammar: "Callable[[Rules, bool], str] | None" = None  # and a grammar of its own

@@ -150,6 +150,8 @@ def thought(reader: Reader) -> Reading[bool]:
         return bool(alone)
     reader.open_thought(start.group())
     ending = relaxed(markers.end)
+    if reader.format.ends_thought:
+        ending += f"|(?P<body>{'|'.join(map(relaxed, reader.format.ends_thought))})"
     if reader.format.call_ends_thought and reader.options.tools:
         ending += f"|(?P<body>{reader.format.opener(list(reader.options.tools)).pattern})"
     end = yield from reader.source.copy_until(regex.compile(ending), reader.think)

@@ -119,7 +119,7 @@ class Source:
         if match.end() == len(self.text):
             return not OPEN_ENDED.search(match.re.pattern)
         longer = match.re.fullmatch(self.text, match.start(), partial=True)
-        return longer is None or not longer.partial
+        return longer is None or not (longer.partial or longer.end() > match.end())
 
     def space(self) -> Reading[str]:
         """Skip white space and return it. Raises Ended if nothing follows."""

@@ -10,6 +10,7 @@ R7B = ChatFormat(
     body=JsonBody(name="tool_name", arguments="parameters", id="tool_call_id", id_form="index", listed=True),
     thought=Thought("<|START_THINKING|>", "<|END_THINKING|>"),
     answer=("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
+    ends_thought=("<|START_RESPONSE|>", "<|START_TEXT|>", "<|START_ACTION|>"),
     drop=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>", "<|END_OF_TURN_TOKEN|>"),
 )
 R_PLUS = ChatFormat(

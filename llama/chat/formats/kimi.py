@@ -40,5 +40,6 @@ K3 = ChatFormat(
     ),
     thought=Thought("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
     answer=("<|open|>response<|sep|>", "<|close|>response<|sep|>"),
+    ends_thought=("<|open|>response<|sep|>", "<|open|>tools<|sep|>"),
     drop=("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>", "<|end_of_msg|>"),
 )

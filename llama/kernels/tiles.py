@@ -17,6 +17,7 @@ from llama.kernels.layout import BLOCK, GROUP, Layout
 from llama.kernels.simd import BYTES, F32, FLOATS, HALVES, I16, I32, I64, INTS, WORDS, every, number
 from llama.kernels.vectors import emitted
 
+AHEAD = 4096  # how many bytes before their use weights are asked for: cores guess too late across pages
 SIDE = 16  # bytes of the floats that go with a block of activations
 i64, void = types.int64, types.void
 
@@ -125,7 +126,10 @@ def code_tile(kernel_set: str, layout: Layout, tokens: int) -> Any:
         side = b.mul(blocks, number(BLOCK))
 
         def block(i: Any, sums: list[Any]) -> list[Any]:
-            codes = unpacked(b, layout, b.add(w, b.mul(i, number(layout.code_bytes))))
+            place = b.add(w, b.mul(i, number(layout.code_bytes)))
+            for line in range(0, layout.code_bytes, 64):
+                simd.prefetch(b, simd.at(b, place, AHEAD + line))
+            codes = unpacked(b, layout, place)
             d, m = scales(b, b.add(s, b.mul(i, number(layout.scale_bytes))))
             made = []
             for row, total in zip(rows, sums, strict=True):
@@ -178,7 +182,9 @@ def float_tile(layout: Layout, tokens: int) -> Any:
         rows = [b.add(x, b.mul(number(t), stride)) for t in range(tokens)]
 
         def step(i: Any, sums: list[Any]) -> list[Any]:
-            weights = column(b, b.add(w, b.mul(i, number(layout.code_bytes))))
+            place = b.add(w, b.mul(i, number(layout.code_bytes)))
+            simd.prefetch(b, simd.at(b, place, AHEAD))
+            weights = column(b, place)
             offset = b.mul(i, number(4))
             values = [simd.splat(b, simd.load(b, b.add(row, offset), F32, 4)) for row in rows]
             return [simd.fma(b, weights, value, total) for value, total in zip(values, sums, strict=True)]

@@ -9,16 +9,18 @@ TEXT = """You can call the functions listed below. To call one, write this and n
 {example}
 NAME is the function's name, ARGUMENT and VALUE stand for each of its arguments. Write one such block for each call. \
 If no function is needed, answer in plain words.
-{note}Functions, one in a line:
+Functions, one in a line:
 {tools}"""
 EXAMPLE = '<tool_call>\n{"name": "NAME", "arguments": {"ARGUMENT": "VALUE"}}\n</tool_call>'
-MUST = "Now a call is required. "
 
 
-def system_text(tools: list[dict[str, Any]], required: bool, example: str = EXAMPLE) -> str:
-    """What the model is told about the tools, with an example of how its family writes a call."""
+def system_text(tools: list[dict[str, Any]], example: str = EXAMPLE) -> str:
+    """What the model is told about the tools, with an example of how its family writes a call.
+
+    It is the same whether a call is required or not, so that the cache keeps it; what is required the grammar sees to.
+    """
     lines = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
-    return TEXT.format(example=example, note=MUST if required else "", tools=lines)
+    return TEXT.format(example=example, tools=lines)
 
 
 def with_system_text(messages: list[dict[str, Any]], text: str) -> list[dict[str, Any]]:

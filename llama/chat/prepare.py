@@ -62,7 +62,7 @@ class Preparation:
         if self._described and self._use.callable:
             shown = [tool for tool in self._use.shown if tool["function"]["name"] in self._use.callable]
             example = described.EXAMPLE if plain else self._template.example_call
-            messages = described.with_system_text(messages, described.system_text(shown, self._use.required, example))
+            messages = described.with_system_text(messages, described.system_text(shown, example))
         return ids.shortened(messages) if self._format.id_alphabet == "alnum9" else messages
 
     def plan(self) -> ChatPlan:

@@ -202,7 +202,8 @@ CASES: list[tuple[str, str, str, str | None, str, list[Any]]] = [
     (
         "solar-open",
         "",
-        '<|think|>hm<|end|><|begin|>assistant<|tool_calls|><|tool_call:begin|>i<|tool_call:name|>add<|tool_call:args|>{"a": 1}'
+        "<|think|>hm<|end|><|begin|>assistant<|tool_calls|><|tool_call:begin|>i<|tool_call:name|>add"
+        '<|tool_call:args|>{"a": 1}'
         "<|tool_call:end|><|calls|>",
         None,
         "hm",

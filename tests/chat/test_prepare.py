@@ -346,3 +346,20 @@ def test_a_template_error_carries_the_field() -> None:
     with pytest.raises(TemplateError) as error:
         ChatTemplate("{{ raise_exception('no') }}").render([USER])
     assert error.value.field == "messages"
+
+
+def test_markers_that_are_control_tokens_may_come_as_such(template_text: Any) -> None:
+    special = ["[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"]
+    ids = {text: 257 + number for number, text in enumerate(special)}
+    trie = TokenTrie([*TRIE.pieces, b"", b"", b""], frozenset([256]), ids)
+    template = ChatTemplate(template_text("Mistral-Small-3.2-24B-Instruct-2506"))
+    for choice in ("required", "auto"):
+        plan = prepare(Templates(template, control=ids.get), [USER], tools=[NOW], tool_choice=choice)
+        assert set(special) <= set(plan.preserved)
+        assert plan.grammar is not None
+        program = compile_grammar(plan.grammar)
+        constraint = LazyConstraint(program, trie, plan.triggers) if plan.lazy else program.constraint(trie)
+        for token in [257, *b"now", 258, *b"abcdefgh0", 259, *b"{}"]:
+            assert constraint.accepts(token)
+            constraint.advance(token)
+        assert constraint.may_end

@@ -1,5 +1,6 @@
 """The messages of a request, checked. The caller's are never changed."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,7 +42,10 @@ def checked_message(message: Any, index: int) -> dict[str, Any]:
     if "content" not in message and not calls and not message.get("reasoning_content"):
         raise InvalidRequest(f"Assistant message must contain either 'content' or 'tool_calls'! ({place})", "messages")
     checked_calls(message.get("tool_calls"), place)
-    return {**message, "content": checked_content(message.get("content"), place)}
+    content = message.get("content")
+    if role == "tool" and isinstance(content, Mapping):
+        content = json.dumps(content, ensure_ascii=False)  # a result is often sent as the object it is
+    return {**message, "content": checked_content(content, place)}
 
 
 def checked_content(content: Any, place: str) -> Any:

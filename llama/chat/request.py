@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from llama.chat.normalise import copied
 from llama.errors import InvalidRequest
 
+RESERVED = ("messages", "tools", "add_generation_prompt", "continue_final_message", "now")  # other fields say these
 REASONING_FORMATS = ("none", "auto", "deepseek", "deepseek-legacy")
 
 
@@ -53,4 +55,5 @@ class ChatOptions:
         if self.reasoning_effort not in (None, "none"):
             values["reasoning_effort"] = self.reasoning_effort
         values |= {"preserve_thinking": True, "clear_thinking": False, "truncate_history_thinking": False}
-        return {**values, **(self.kwargs or {})}
+        given = {str(name): copied(value) for name, value in (self.kwargs or {}).items() if name not in RESERVED}
+        return {**values, **given}

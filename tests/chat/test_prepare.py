@@ -363,3 +363,24 @@ def test_markers_that_are_control_tokens_may_come_as_such(template_text: Any) ->
             assert constraint.accepts(token)
             constraint.advance(token)
         assert constraint.may_end
+
+
+def test_template_variables_cannot_replace_the_conversation() -> None:
+    kwargs = {
+        "messages": [],
+        "tools": [],
+        "add_generation_prompt": False,
+        "now": 1,
+        "continue_final_message": True,
+        "x": [1],
+    }
+    templates = Templates(
+        ChatTemplate("{% set _ = x.append(2) %}{{ x }}{{ messages|length }}{{ add_generation_prompt }}")
+    )
+    assert prepare(templates, [USER], kwargs=kwargs).prompt == "[1, 2]1True"
+    assert kwargs["x"] == [1]
+
+
+def test_a_tools_result_may_be_an_object() -> None:
+    history = [USER, {"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "content": {"t": 3}}]
+    assert '{"t": 3}' in prepare(chatml(), history).prompt

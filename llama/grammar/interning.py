@@ -38,6 +38,8 @@ class Arena(NamedTuple):
     state_table: Ints
     following: Ints  # (states, classes), -1 = not worked out yet
     shortened: Ints  # (links, depths), -1 = not worked out yet
+    short: Ints  # (states,) the state that stands for it, -1 = not worked out yet
+    loops: Longs  # (states,) groups of characters that lead back to it, -1 = not worked out yet
 
 
 class Scratch(NamedTuple):
@@ -63,6 +65,7 @@ class Scratch(NamedTuple):
     sort_link: Ints
     heads: Longs
     path: Ints
+    longest: int  # bytes of the longest token
     cut: Ints  # tree nodes at which a stack that was cut off ran out
 
 

@@ -9,7 +9,7 @@ from llama.grammar.automaton import TOKEN
 from llama.grammar.interning import DEAD
 from llama.grammar.masks import Mask, MaskFound
 from llama.grammar.space import Space
-from llama.grammar.tree import allow_tokens, with_ancestors
+from llama.grammar.tree import allow_runs, allow_tokens, with_ancestors
 
 if TYPE_CHECKING:
     from llama.grammar.program import Program
@@ -78,9 +78,9 @@ class Matcher:
 
     def _new_mask(self, space: Space, state: int) -> MaskFound:
         tree = self.trie.tree
-        alive, cut = space.allow(state, tree)
+        runs, cut = space.allow(state, tree)
         mask = np.zeros(self.trie.n_vocab, np.bool_)
-        allow_tokens(tree, self.trie.tokens, alive, mask)
+        allow_runs(self.trie.tokens, runs, mask)
         for node, _ in self._token_heads(space, state):
             wanted = self._wanted(node)
             if wanted >= 0:

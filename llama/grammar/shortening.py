@@ -68,8 +68,11 @@ def _shortened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int, k
 
 
 @compiled
-def shortened_state(net: Network, arena: Arena, scratch: Scratch, state: int, kept: int, longest: int) -> int:
-    """The state that stands for `state` when tokens have at most `longest` bytes; or NO_ROOM, NO_SCRATCH."""
+def shortened(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
+    """The state that stands for `state` as far as one token can tell; or NO_ROOM, NO_SCRATCH."""
+    if arena.short[state] >= 0:
+        return int(arena.short[state])
+    kept, longest = arena.shortened.shape[1] - 1, scratch.longest
     first, end = int(arena.state_first[state]), int(arena.state_first[state + 1])
     if end - first > scratch.heads.shape[0]:
         return NO_SCRATCH
@@ -78,4 +81,8 @@ def shortened_state(net: Network, arena: Arena, scratch: Scratch, state: int, ke
         if link < 0:
             return link
         scratch.heads[at - first] = (int(arena.head_node[at]) << 32) | link
-    return intern_state(arena, scratch, end - first, int(arena.flags[state]))
+    short = intern_state(arena, scratch, end - first, int(arena.flags[state]))
+    if short >= 0:
+        arena.short[state] = short
+        arena.short[short] = short
+    return short

@@ -26,7 +26,7 @@ from llama.grammar.interning import (
     intern_state,
 )
 from llama.grammar.program import Network, Program
-from llama.grammar.shortening import KEPT_FRAMES, shortened_state
+from llama.grammar.shortening import KEPT_FRAMES, shortened
 from llama.grammar.tree import TreeNodes
 from llama.grammar.walk import allow, allow_again, read
 
@@ -44,7 +44,6 @@ class Space:
         self._longest = longest_token
         self._scratch = _scratch(len(self.network.start), 256, longest_token)
         self._arena = _arena(**FIRST_SIZES, classes=self._n_classes)
-        self._shortened: dict[int, int] = {}
         self.lock = threading.Lock()
         self._make_first_links()
         self.start = self.after([(int(self.network.start[0]), BOTTOM_LINK)])
@@ -129,24 +128,23 @@ class Space:
 
     def shortened(self, state: int) -> int:
         """A state that allows the same tokens, but for those that get down to where its stack is cut off."""
-        short = self._shortened.get(state)
-        if short is None:
-            kept, longest = KEPT_FRAMES, self._longest
-            short = self._retry(lambda net, arena, scratch: shortened_state(net, arena, scratch, state, kept, longest))
-            self._shortened[state] = short
+        short = int(self._arena.short[state])
+        if short < 0:
+            short = self._retry(lambda net, arena, scratch: shortened(net, arena, scratch, state))
         return short
 
     def allow(self, state: int, tree: TreeNodes) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The nodes of the tree that can be read in `state`, and those at which a cut-off stack has run out."""
-        found = np.empty(len(tree.byte), np.int32)
+        """Runs of tokens (from, to, from, to ...) that can be read in `state`, which is a shortened one, and the nodes
+        of the tree at which a stack that was cut off has run out."""
+        runs = np.empty(2 * len(tree.byte) + 2, np.int32)
         self._scratch.used[N_CUT] = self._scratch.used[N_ALIVE] = 0
         at = 0
-        while at < len(found):
+        while at < len(tree.byte):
             self._scratch.path[0] = state
-            at, why = allow(self.network, self._arena, self._scratch, tree, at, found)
+            at, why = allow(self.network, self._arena, self._scratch, tree, at, runs)
             if why < 0:
                 self._grow(why)
-        return found[: self._scratch.used[N_ALIVE]], self._scratch.cut[: self._scratch.used[N_CUT]].copy()
+        return runs[: self._scratch.used[N_ALIVE]], self._scratch.cut[: self._scratch.used[N_CUT]].copy()
 
     def allow_again(self, state: int, tree: TreeNodes, nodes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Those of `nodes` (in order, each with all nodes above it) that can be read in `state`."""
@@ -161,7 +159,9 @@ class Space:
         return found[: self._scratch.used[N_ALIVE]]
 
     def _size(self) -> int:
-        return sum(table.nbytes for table in self._arena) + sum(table.nbytes for table in self._scratch)
+        return sum(table.nbytes for table in self._arena) + sum(
+            table.nbytes for table in self._scratch if isinstance(table, np.ndarray)
+        )
 
     def _retry(self, ask: Callable[[Network, Arena, Scratch], int]) -> int:
         while True:
@@ -220,6 +220,7 @@ def _scratch(n_keys: int, size: int, longest: int) -> Scratch:
         sort_link=_ints(size),
         heads=np.zeros(size, np.int64),
         path=_ints(longest + 1),
+        longest=longest,
         cut=_ints(size),
     )
 
@@ -238,6 +239,8 @@ def _arena(links: int, members: int, states: int, heads: int, classes: int) -> A
         flags=_ints(states, 0),
         state_table=_ints(4 * states),
         following=np.full((states, classes), -1, np.int32),
+        short=_ints(states),
+        loops=np.full(states, -1, np.int64),
         shortened=_ends(np.full((links + 1, KEPT_FRAMES + 1), -1, np.int32)),
     )
 

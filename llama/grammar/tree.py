@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama.grammar.compiled import compiled
+from llama.grammar.groups import groups_below
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -20,6 +21,7 @@ class TreeNodes(NamedTuple):
     skip: Ints  # (N,) where to go on when this subtree is of no use
     parent: Ints  # (N,) -1 under the root
     first_token: Ints  # (N + 1,) tokens that end at node i: first_token[i] .. first_token[i + 1]
+    groups: Longs  # (N,) groups of characters at the node and below it, see `groups`
 
 
 def build_tree(pieces: Sequence[bytes], eog: frozenset[int]) -> tuple[TreeNodes, Ints]:
@@ -35,6 +37,7 @@ def build_tree(pieces: Sequence[bytes], eog: frozenset[int]) -> tuple[TreeNodes,
         np.empty(full, np.int32),
         np.empty(full, np.int32),
         np.empty(full + 1, np.int32),
+        np.zeros(full, np.int64),
     )
     n = _fill_tree(text, ends - sizes, ends, nodes, np.empty(int(sizes.max(initial=0)) + 2, np.int32))
     cut = TreeNodes(
@@ -43,7 +46,9 @@ def build_tree(pieces: Sequence[bytes], eog: frozenset[int]) -> tuple[TreeNodes,
         nodes.skip[:n].copy(),
         nodes.parent[:n].copy(),
         nodes.first_token[: n + 1].copy(),
+        np.zeros(n, np.int64),
     )
+    groups_below(cut.byte, cut.parent, cut.groups, np.zeros(n, np.int8))
     return cut, np.array(order, np.int32)
 
 
@@ -98,4 +103,12 @@ def allow_tokens(nodes: TreeNodes, token: Ints, alive: Ints, mask: NDArray[np.bo
     """Set `mask` for the tokens that end at the nodes `alive`; `token`: all tokens in the order of the tree."""
     for i in range(alive.shape[0]):
         for at in range(nodes.first_token[alive[i]], nodes.first_token[alive[i] + 1]):
+            mask[token[at]] = True
+
+
+@compiled
+def allow_runs(token: Ints, runs: Ints, mask: NDArray[np.bool_]) -> None:
+    """Set `mask` for runs (from, to, from, to ...) of `token`, all tokens in the order of the tree."""
+    for i in range(0, runs.shape[0], 2):
+        for at in range(runs[i], runs[i + 1]):
             mask[token[at]] = True

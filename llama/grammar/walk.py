@@ -6,7 +6,9 @@ from numpy.typing import NDArray
 from llama.grammar.closure import step
 from llama.grammar.compiled import compiled
 from llama.grammar.interning import CUT_SHORT, DEAD, N_ALIVE, N_CUT, NO_SCRATCH, Arena, Scratch
+from llama.grammar.loops import loops
 from llama.grammar.program import Network
+from llama.grammar.shortening import shortened
 from llama.grammar.tree import TreeNodes
 
 
@@ -22,42 +24,57 @@ def read(net: Network, arena: Arena, scratch: Scratch, state: int, text: NDArray
 
 @compiled
 def allow(
-    net: Network, arena: Arena, scratch: Scratch, tree: TreeNodes, begin: int, found: NDArray[np.int32]
+    net: Network, arena: Arena, scratch: Scratch, tree: TreeNodes, begin: int, runs: NDArray[np.int32]
 ) -> tuple[int, int]:
-    """Collect in `found` each of the tree's nodes from `begin` on whose bytes can be read.
+    """Collect in `runs` (from, to, from, to ...) the tokens of the tree's nodes from `begin` on that can be read.
 
-    scratch.path[d] is the state at depth d; scratch.used[N_ALIVE] counts the nodes. Returns where it stopped, and why:
-    0, or NO_ROOM, NO_SCRATCH.
+    scratch.path[d] is the state at depth d, shortened; scratch.used[N_ALIVE] is the length of `runs`. Returns where it
+    stopped, and why: 0, or NO_ROOM, NO_SCRATCH.
     """
     at = begin
     path = scratch.path
     end = tree.byte.shape[0]
     n = int(scratch.used[N_ALIVE])
-    while at < end:
-        depth = tree.depth[at]
-        byte_class = net.class_of[tree.byte[at]]
-        state = path[depth - 1]
-        following = int(arena.following[state, byte_class])
-        if following < 0:
-            following = step(net, arena, scratch, state, byte_class)
+    why = 0
+    if begin == 0:
+        why = min(loops(net, arena, scratch, path[0]), 0)
+    while at < end and why == 0:
+        state = path[tree.depth[at] - 1]
+        after = int(tree.skip[at])
+        if tree.groups[at] & ~arena.loops[state] != 0:  # not all of the subtree is characters that change nothing
+            following = int(arena.following[state, net.class_of[tree.byte[at]]])
             if following < 0:
-                scratch.used[N_ALIVE] = n
-                return at, following
-        if following == DEAD:
-            at = int(tree.skip[at])
-            continue
-        if arena.flags[following] & CUT_SHORT:
-            if scratch.used[N_CUT] >= scratch.cut.shape[0]:
-                scratch.used[N_ALIVE] = n
-                return at, NO_SCRATCH
-            scratch.cut[scratch.used[N_CUT]] = at
-            scratch.used[N_CUT] += 1
-        path[depth] = following
-        found[n] = at
-        n += 1
-        at += 1
+                following = step(net, arena, scratch, state, net.class_of[tree.byte[at]])
+            if following == DEAD:
+                at = after
+                continue
+            if following > DEAD:
+                short = int(arena.short[following])
+                following = short if short >= 0 else shortened(net, arena, scratch, following)
+            if following > DEAD and after > at + 1 and arena.loops[following] < 0:
+                loop = loops(net, arena, scratch, following)
+                following = loop if loop < 0 else following
+            if following < 0:
+                why = following
+                break
+            if arena.flags[following] & CUT_SHORT:
+                if scratch.used[N_CUT] >= scratch.cut.shape[0]:
+                    why = NO_SCRATCH
+                    break
+                scratch.cut[scratch.used[N_CUT]] = at
+                scratch.used[N_CUT] += 1
+            path[tree.depth[at]] = following
+            after = at + 1
+        first, last = tree.first_token[at], tree.first_token[after]
+        if n > 0 and runs[n - 1] == first:
+            runs[n - 1] = last
+        elif first < last:
+            runs[n] = first
+            runs[n + 1] = last
+            n += 2
+        at = after
     scratch.used[N_ALIVE] = n
-    return end, 0
+    return at, why
 
 
 @compiled

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 BLANK = "▁"
-TEXT = """the quick brown fox jumps over the lazy dog and the other foxes in there then this that than
-Привет мир привет как дела héllo wörld naïve café 中文 字符 日本語 がぎぐ 1234567890 don't I'll we've it's""".split()
+TEXT = """
+the quick brown fox jumps over the lazy dog and the other foxes in there then this that than
+Привет мир привет как дела héllo wörld naïve café 中文 字符 日本語 がぎぐ 1234567890 don't I'll we've it's
+"""
 
 Metadata = dict[str, object]
 
@@ -18,7 +20,7 @@ Metadata = dict[str, object]
 def pieces() -> list[str]:
     """Beginnings of words behind a blank, short parts of words, and single characters, without repeats."""
     found: dict[str, None] = {}
-    for word in TEXT:
+    for word in TEXT.split():
         for n in range(len(word), 0, -1):
             found[BLANK + word[:n]] = None
         for start in range(len(word)):

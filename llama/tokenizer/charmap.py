@@ -14,6 +14,7 @@ from llama.errors import ModelFileError
 
 REACH = 64  # characters that are looked at for the longest match
 UTF8_LENGTHS = (1,) * 12 + (2, 2, 3, 4)  # of a character, by the upper half of its first byte
+_UNSEEN = "\0unseen"  # told apart by identity: None is an answer
 _NO_CHARACTER = "\ufffd".encode()
 REMEMBERED = 1 << 17  # pairs of characters
 
@@ -73,11 +74,11 @@ class CharacterMap:
     def _replace(self, text: str, at: int) -> tuple[int, str]:
         """How many characters at `at` are replaced, and by what."""
         pair = text[at : at + 2]
-        if pair not in self._pairs:
+        alone = self._pairs.get(pair, _UNSEEN)
+        if alone is _UNSEEN:
             if len(self._pairs) >= REMEMBERED:
                 self._pairs.clear()
-            self._pairs[pair] = self._alone(pair)
-        alone = self._pairs[pair]
+            alone = self._pairs[pair] = self._alone(pair)
         if alone is not None:
             return 1, alone
         data = text[at : at + REACH].encode("utf-8", "surrogatepass")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from llama.tokenizer.bpe import BytePairEncoder, read_merges
 from llama.tokenizer.charmap import read_charmap
+from llama.tokenizer.dna import DnaEncoder
 from llama.tokenizer.pieces import raw_all, token_pieces, unblank_all, unescape, unspell_all
 from llama.tokenizer.plamo import BestPathEncoder
 from llama.tokenizer.pretokenizers import pre_tokenizer
@@ -113,8 +114,10 @@ def byte_pairs(model: str, name: str, merges: object) -> Kind:
 
     def encoder(metadata: Metadata, tokens: Tokens, roles: Roles) -> Encoder:
         made = BytePairEncoder(tokens, pairs, pre)
-        lowercase = flag(metadata, "normalizer.lowercase", name != "whitespace")
-        return WhitespaceEncoder(made, lowercase=lowercase) if model == "whitespace" else made
+        if model == "whitespace":
+            lowercase = flag(metadata, "normalizer.lowercase", name != "whitespace")
+            return WhitespaceEncoder(made, lowercase=lowercase)
+        return DnaEncoder(made, tokens) if model == "hybriddna" else made
 
     return Kind(
         type="bpe",

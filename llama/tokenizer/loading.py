@@ -15,7 +15,7 @@ from llama.tokenizer.vocab import Vocab
 logger = logging.getLogger(__name__)
 
 EMPTY = ("none", "no_vocab")
-BYTE_PAIRS = ("gpt2", "gemma4", "whitespace")
+BYTE_PAIRS = ("gpt2", "gemma4", "whitespace", "hybriddna")
 
 
 def load_vocab(metadata: Mapping[str, object]) -> Vocab:

@@ -28,8 +28,13 @@ _BLANK = 32
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """`function` as machine code that runs without the GIL and is cached on disk."""
-    return cast("Callable[P, R]", numba.njit(nogil=True, cache=True)(function)) if AVAILABLE else function
+    """`function` as machine code that runs without the GIL and is cached on disk, if any folder can be written."""
+    if not AVAILABLE:
+        return function
+    try:
+        return cast("Callable[P, R]", numba.njit(nogil=True, cache=True)(function))
+    except RuntimeError:
+        return cast("Callable[P, R]", numba.njit(nogil=True)(function))
 
 
 class LongMerger:

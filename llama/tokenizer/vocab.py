@@ -1,6 +1,5 @@
 """A vocabulary: encodes text into token ids and tells what each id stands for."""
 
-import logging
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -9,8 +8,6 @@ from llama.tokenizer.cleaning import clean
 from llama.tokenizer.roles import Roles
 from llama.tokenizer.special import SpecialTokens
 from llama.tokenizer.tokens import CONTROL, UNKNOWN, Tokens
-
-logger = logging.getLogger(__name__)
 
 
 class Encoder(Protocol):

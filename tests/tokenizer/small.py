@@ -116,6 +116,13 @@ def _both(text: str, n: int, known: set[str]) -> bool:
     return text[:n] in known and text[n:] in known
 
 
+def dna() -> Metadata:
+    words = ["ACGTAC", "CCCCCC", "GGTTAA", "ACAAAA"]
+    tokens = [(chr(byte), NORMAL) for byte in range(0x21, 0x7F)] + [("Ġ", NORMAL), ("CCCCCC", NORMAL)]
+    tokens += [("<dna>", NORMAL), ("</dna>", NORMAL), ("<oov>", NORMAL), *((f"{word}\ue000", NORMAL) for word in words)]
+    return _metadata("hybriddna", tokens, pre="gpt-2", merges=["C C", "CC CC", "CCCC CC"])
+
+
 def rwkv() -> Metadata:
     texts = [f"\\x{byte:02x}" for byte in range(256)]
     words = {word.replace(BLANK, " ") for word in pieces()} | {"\\n\\n", "\\t\\t"}
@@ -175,6 +182,7 @@ SMALL = {
     "whitespace": lambda: gemma4("whitespace", "whitespace"),
     "whitespace lower": lambda: gemma4("whitespace", "whitespace", normalizer__lowercase=True),
     "rwkv": rwkv,
+    "dna": dna,
 }
 
 

@@ -16,7 +16,9 @@ class Memory:
     """`size` zero bytes. Address arithmetic is ours to get right: nothing checks it."""
 
     def __init__(self, size: int) -> None:
-        self._owner = _large(size + ALIGNMENT + SLACK) if size >= LARGE else np.zeros(size + ALIGNMENT + SLACK, np.uint8)
+        self._owner = (
+            _large(size + ALIGNMENT + SLACK) if size >= LARGE else np.zeros(size + ALIGNMENT + SLACK, np.uint8)
+        )
         offset = -self._owner.ctypes.data % ALIGNMENT
         self.bytes: NDArray[np.uint8] = self._owner[offset : offset + size]
         self.address = int(self.bytes.ctypes.data)

@@ -1,5 +1,6 @@
 """Packs weights: reads a GGUF tensor out of the memory map, writes one of our layouts. Compiled, on all threads."""
 
+import mmap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -146,6 +147,23 @@ def _build_interleave(size: int) -> Callable[..., None]:
     return interleave
 
 
+def let_go(data: NDArray[np.uint8]) -> None:
+    """Tell the system that we are done with these bytes of a file: they need not stay beside their packed copy.
+
+    Only for read-only views of a memory map, where whatever is needed again is read again.
+    """
+    owner: Any = data
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    owner = owner.obj if isinstance(owner, memoryview) else owner
+    if data.flags.writeable or not isinstance(owner, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    first = data.ctypes.data - np.frombuffer(owner, np.uint8).ctypes.data
+    start, end = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE, (first + data.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if start < end:
+        owner.madvise(mmap.MADV_DONTNEED, start, end - start)
+
+
 class Packer:
     """Packs tensors with some threads. `signed`: keep 8-bit codes as int8."""
 
@@ -165,6 +183,7 @@ class Packer:
         for i in range(count):
             part = Tensor(tensor.name, tensor.type, (rows, columns), data[i])
             self._pack_matrix(part, packed, packed.codes + i * codes, packed.scales + i * scales)
+        let_go(tensor.data)
         return packed
 
     def _pack_matrix(self, tensor: Tensor, packed: Packed, codes: int, scales: int) -> None:

@@ -13,227 +13,220 @@ from llama.grammar.compiled import compiled
 from llama.grammar.interning import (
     ALIAS,
     CUT_SHORT,
-    EPOCH,
+    EMPTY,
     FLAGS,
     FULL,
+    KEY,
+    LINK,
     LOCAL,
     MAY_END,
+    N_DONE,
     N_FOUND,
     N_LOCAL,
     N_PARENTS,
-    N_SEEN,
-    N_WORK,
+    N_VISITED,
+    NEWEST,
+    NEXT,
     NO_SCRATCH,
+    NODE,
+    NUMBER,
     Arena,
+    Longs,
     Scratch,
     intern_link,
     intern_state,
 )
-from llama.grammar.program import Network
+from llama.grammar.interning import COUNT as COUNT_COLUMN
+from llama.grammar.program import Ints, Network
 
 
 @compiled
 def begin(scratch: Scratch) -> None:
     """Forget the last step."""
     used = scratch.used
-    used[EPOCH] += 1
-    used[N_WORK] = 0
-    used[N_SEEN] = 0
-    used[N_LOCAL] = 0
-    used[N_PARENTS] = 0
-    used[FLAGS] = 0
-    used[FULL] = 0
-    used[N_FOUND] = 0
+    for at in range(used[N_VISITED]):
+        scratch.seen[scratch.slots[at]] = -1
+    for local in range(used[N_LOCAL]):
+        scratch.local_of[scratch.locals[local, KEY]] = -1
+    used[N_VISITED] = used[N_DONE] = used[N_LOCAL] = used[N_PARENTS] = used[FLAGS] = used[FULL] = used[N_FOUND] = 0
 
 
 @compiled
-def visit(scratch: Scratch, node: int, link: int) -> None:
-    """Note that `node` is reached with `link` below it, unless it is known already."""
-    used = scratch.used
-    node, link = int(node), int(link)
-    key = (node << 32) | link
-    last = scratch.seen.shape[0] - 1
-    slot = (node * 7919 + link * 104729 + (link >> 7)) & last
-    while scratch.seen_epoch[slot] == used[EPOCH]:
-        if scratch.seen[slot] == key:
+def visit(used: Longs, visited: Longs, slots: Ints, seen: Longs, node: int, link: int) -> None:
+    """Note that `node` is reached with `link` below it, unless it is known already. The tables are Scratch's."""
+    key = (int(node) << 32) | int(link)
+    last = seen.shape[0] - 1
+    slot = (int(node) * 7919 + int(link) * 104729 + (int(link) >> 7)) & last
+    while seen[slot] >= 0:
+        if seen[slot] == key:
             return
         slot = (slot + 1) & last
-    if 2 * used[N_SEEN] >= last or used[N_WORK] >= scratch.work_node.shape[0]:
+    n = int(used[N_VISITED])
+    if n >= visited.shape[0]:
         used[FULL] = 1
         return
-    scratch.seen_epoch[slot] = used[EPOCH]
-    scratch.seen[slot] = key
-    used[N_SEEN] += 1
-    scratch.work_node[used[N_WORK]] = node
-    scratch.work_link[used[N_WORK]] = link
-    used[N_WORK] += 1
+    seen[slot] = key
+    slots[n] = slot
+    visited[n] = key
+    used[N_VISITED] = n + 1
 
 
 @compiled
-def _local_link(net: Network, scratch: Scratch, key: int) -> int:
-    """The local link that all calls of `key` at this place share; the first call also enters its start."""
-    used = scratch.used
-    if scratch.key_epoch[key] != used[EPOCH]:
-        if used[N_LOCAL] >= scratch.local_link.shape[0]:
-            used[FULL] = 1
-            return 0
-        local = int(used[N_LOCAL])
-        used[N_LOCAL] += 1
-        scratch.key_epoch[key] = used[EPOCH]
-        scratch.key_local[key] = local
-        scratch.local_parent[local] = -1
-        scratch.local_popped[local] = False
-        scratch.local_link[local] = -1
-        visit(scratch, net.start[key], LOCAL + local)
-    return int(scratch.key_local[key])
+def _local_link(used: Longs, local_of: Ints, locals_: Ints, key: int) -> int:
+    """The local link that all calls of `key` at this place share; -1 - number if it is new; 0 and FULL without room."""
+    known = int(local_of[key])
+    if known >= 0:
+        return known
+    local = int(used[N_LOCAL])
+    if local >= locals_.shape[0]:
+        used[FULL] = 1
+        return 0
+    used[N_LOCAL] = local + 1
+    local_of[key] = local
+    locals_[local, KEY] = key
+    locals_[local, NEWEST] = -1
+    locals_[local, EMPTY] = 0
+    locals_[local, NUMBER] = -1
+    return -1 - local
 
 
 @compiled
-def _add_frame(scratch: Scratch, local: int, node: int, count: int, link: int) -> None:
-    """One more place to return to from `local`; if its rule was found to be empty here, return at once."""
-    used = scratch.used
+def _add_frame(used: Longs, locals_: Ints, frames: Ints, local: int, node: int, count: int, link: int) -> bool:
+    """One more place to return to from `local`. True if its rule was found to be empty here: then return at once."""
     at = int(used[N_PARENTS])
-    if at >= scratch.parent_node.shape[0]:
+    if at >= frames.shape[0]:
         used[FULL] = 1
-        return
-    used[N_PARENTS] += 1
-    scratch.parent_node[at] = node
-    scratch.parent_count[at] = count
-    scratch.parent_link[at] = link
-    scratch.parent_next[at] = scratch.local_parent[local]
-    scratch.local_parent[local] = at
-    if scratch.local_popped[local]:
-        _return_empty(scratch, node, link)
+        return False
+    used[N_PARENTS] = at + 1
+    frames[at, NEXT] = locals_[local, NEWEST]
+    frames[at, NODE] = node
+    frames[at, COUNT_COLUMN] = count
+    frames[at, LINK] = link
+    locals_[local, NEWEST] = at
+    return bool(locals_[local, EMPTY] != 0)
 
 
 @compiled
-def _return_empty(scratch: Scratch, node: int, link: int) -> None:
-    """Return from a rule that has read nothing. A loop's empty round counts for nothing, so it is dropped."""
-    if node == ALIAS:
-        visit(scratch, END_NODE, link)
-    elif node >= 0:
-        visit(scratch, node, link)
-
-
-@compiled
-def _enter_loop(net: Network, scratch: Scratch, node: int, count: int, link: int) -> None:
-    """At a counted loop (node `node`) after `count` rounds: leave it, or begin another round."""
-    key = int(net.argument[node])
-    low, high = int(net.low[key]), int(net.high[key])
-    if high < 0 and count > low:
-        count = low
-    if count >= low:
-        visit(scratch, net.following[node], link)
-    if high < 0 or count < high:
-        local = _local_link(net, scratch, key)
-        _add_frame(scratch, local, -2 - node, count, link)
-
-
-@compiled
-def _pop(net: Network, arena: Arena, scratch: Scratch, link: int) -> None:
-    """The end of a rule: go on at every place it was called from."""
-    if link >= LOCAL:
-        local = link - LOCAL
-        scratch.local_popped[local] = True
-        at = scratch.local_parent[local]
-        while at >= 0:
-            _return_empty(scratch, scratch.parent_node[at], scratch.parent_link[at])
-            at = scratch.parent_next[at]
-        return
-    for at in range(arena.link_first[link], arena.link_first[link + 1]):
-        node = arena.frame_node[at]
-        if node >= 0:
-            visit(scratch, node, arena.frame_link[at])
-        else:
-            _enter_loop(net, scratch, -2 - node, arena.frame_count[at] + 1, arena.frame_link[at])
+def _returns_to(node: int) -> int:
+    """Where a rule that has read nothing returns to; -1: nowhere, since a loop's empty round counts for nothing."""
+    return END_NODE if node == ALIAS else max(node, -1)
 
 
 @compiled
 def _reach(net: Network, arena: Arena, scratch: Scratch) -> None:
     """Follow everything that can be followed without reading a byte; nodes that read one are kept as heads."""
-    used = scratch.used
-    while used[N_WORK] > 0 and used[FULL] == 0:
-        used[N_WORK] -= 1
-        node = int(scratch.work_node[used[N_WORK]])
-        link = int(scratch.work_link[used[N_WORK]])
+    used, visited, slots, seen = scratch.used, scratch.visited, scratch.slots, scratch.seen
+    locals_, frames = scratch.locals, scratch.frames
+    while used[N_DONE] < used[N_VISITED] and used[FULL] == 0:
+        place = int(visited[used[N_DONE]])
+        used[N_DONE] += 1
+        node, link = place >> 32, place & 0xFFFFFFFF
         kind = net.kind[node]
         if kind == SPLIT:
             for edge in range(net.first_edge[node], net.first_edge[node + 1]):
-                visit(scratch, net.edge_node[edge], link)
+                visit(used, visited, slots, seen, net.edge_node[edge], link)
         elif kind == CALL:
-            local = _local_link(net, scratch, net.argument[node])
-            following = int(net.following[node])
+            key, following = int(net.argument[node]), int(net.following[node])
+            local = _local_link(used, scratch.local_of, locals_, key)
+            if local < 0:
+                local = -1 - local
+                visit(used, visited, slots, seen, net.start[key], LOCAL + local)
             if net.kind[following] == END:  # nothing is left to do on return, so no frame of its own
-                _add_frame(scratch, local, ALIAS, 0, link)
-            else:
-                _add_frame(scratch, local, following, 0, link)
+                following = ALIAS
+            if _add_frame(used, locals_, frames, local, following, 0, link):
+                visit(used, visited, slots, seen, _returns_to(following), link)
         elif kind == COUNT:
             _enter_loop(net, scratch, node, 0, link)
+        elif kind == END and link >= LOCAL:
+            locals_[link - LOCAL, EMPTY] = 1
+            at = int(locals_[link - LOCAL, NEWEST])
+            while at >= 0:
+                target = _returns_to(int(frames[at, NODE]))
+                if target >= 0:
+                    visit(used, visited, slots, seen, target, frames[at, LINK])
+                at = int(frames[at, NEXT])
         elif kind == END:
-            _pop(net, arena, scratch, link)
+            for at in range(arena.link_first[link], arena.link_first[link + 1]):
+                target = int(arena.frame_node[at])
+                if target >= 0:
+                    visit(used, visited, slots, seen, target, arena.frame_link[at])
+                else:
+                    _enter_loop(net, scratch, -2 - target, arena.frame_count[at] + 1, arena.frame_link[at])
         elif kind == ACCEPT:
             used[FLAGS] |= MAY_END
         elif kind == UNKNOWN:
             used[FLAGS] |= CUT_SHORT
         elif kind == TOKEN or net.first_edge[node] < net.first_edge[node + 1]:
-            if used[N_FOUND] >= scratch.heads.shape[0]:
-                used[FULL] = 1
-                return
-            scratch.heads[used[N_FOUND]] = (node << 32) | link
+            scratch.heads[used[N_FOUND]] = place
             used[N_FOUND] += 1
+
+
+@compiled
+def _enter_loop(net: Network, scratch: Scratch, node: int, count: int, link: int) -> None:
+    """At a counted loop (node `node`) after `count` rounds: leave it, or begin another round."""
+    used = scratch.used
+    key = int(net.argument[node])
+    low, high = int(net.low[key]), int(net.high[key])
+    if high < 0 and count > low:
+        count = low
+    if count >= low:
+        visit(used, scratch.visited, scratch.slots, scratch.seen, net.following[node], link)
+    if high < 0 or count < high:
+        local = _local_link(used, scratch.local_of, scratch.locals, key)
+        if local < 0:
+            local = -1 - local
+            visit(used, scratch.visited, scratch.slots, scratch.seen, net.start[key], LOCAL + local)
+        _add_frame(used, scratch.locals, scratch.frames, local, -2 - node, count, link)
 
 
 @compiled
 def _collect(arena: Arena, scratch: Scratch, local: int) -> int:
     """Collect the frames of a local link whose parents are interned; returns how many, or NO_SCRATCH."""
+    frames, found = scratch.frames, scratch.sorted
     n = 0
-    at = scratch.local_parent[local]
+    at = int(scratch.locals[local, NEWEST])
     while at >= 0:
-        link = int(scratch.parent_link[at])
+        link = int(frames[at, LINK])
         if link >= LOCAL:
-            link = int(scratch.local_link[link - LOCAL])
-        if scratch.parent_node[at] == ALIAS:
+            link = int(scratch.locals[link - LOCAL, NUMBER])
+        first, end = 0, 1
+        if frames[at, NODE] == ALIAS:
             first, end = int(arena.link_first[link]), int(arena.link_first[link + 1])
-            if n + end - first > scratch.sort_node.shape[0]:
-                return NO_SCRATCH
+        if n + end - first > found.shape[0]:
+            return NO_SCRATCH
+        if frames[at, NODE] == ALIAS:
             for i in range(first, end):
-                scratch.sort_node[n] = arena.frame_node[i]
-                scratch.sort_count[n] = arena.frame_count[i]
-                scratch.sort_link[n] = arena.frame_link[i]
+                found[n, 0], found[n, 1], found[n, 2] = arena.frame_node[i], arena.frame_count[i], arena.frame_link[i]
                 n += 1
         else:
-            if n + 1 > scratch.sort_node.shape[0]:
-                return NO_SCRATCH
-            scratch.sort_node[n] = scratch.parent_node[at]
-            scratch.sort_count[n] = scratch.parent_count[at]
-            scratch.sort_link[n] = link
+            found[n, 0], found[n, 1], found[n, 2] = frames[at, NODE], frames[at, COUNT_COLUMN], link
             n += 1
-        at = scratch.parent_next[at]
+        at = int(frames[at, NEXT])
     return n
 
 
 @compiled
 def _settle(arena: Arena, scratch: Scratch, wanted: int) -> int:
     """The interned number of a local link; the local links it rests on are interned before it."""
-    order = scratch.order
+    order, frames, locals_ = scratch.order, scratch.frames, scratch.locals
     order[0] = wanted
     height = 1
     while height > 0:
         local = int(order[height - 1])
-        if scratch.local_link[local] >= 0:
+        if locals_[local, NUMBER] >= 0:
             height -= 1
             continue
         ready = True
-        at = scratch.local_parent[local]
+        at = int(locals_[local, NEWEST])
         while at >= 0:
-            below = int(scratch.parent_link[at]) - LOCAL
-            if below >= 0 and scratch.local_link[below] < 0:
+            below = int(frames[at, LINK]) - LOCAL
+            if below >= 0 and locals_[below, NUMBER] < 0:
                 if height >= order.shape[0]:
                     return NO_SCRATCH
                 order[height] = below
                 height += 1
                 ready = False
-            at = scratch.parent_next[at]
+            at = int(frames[at, NEXT])
         if ready:
             n = _collect(arena, scratch, local)
             if n < 0:
@@ -241,8 +234,8 @@ def _settle(arena: Arena, scratch: Scratch, wanted: int) -> int:
             link = intern_link(arena, scratch, n)
             if link < 0:
                 return link
-            scratch.local_link[local] = link
-    return int(scratch.local_link[wanted])
+            locals_[local, NUMBER] = link
+    return int(locals_[wanted, NUMBER])
 
 
 @compiled
@@ -275,7 +268,14 @@ def step(net: Network, arena: Arena, scratch: Scratch, state: int, byte_class: i
         if net.kind[node] == BYTES:
             for edge in range(net.first_edge[node], net.first_edge[node + 1]):
                 if net.member[net.edge_set[edge], byte_class]:
-                    visit(scratch, net.edge_node[edge], arena.head_link[head])
+                    visit(
+                        scratch.used,
+                        scratch.visited,
+                        scratch.slots,
+                        scratch.seen,
+                        net.edge_node[edge],
+                        arena.head_link[head],
+                    )
     following = finish(net, arena, scratch)
     if following >= 0:
         arena.following[state, byte_class] = following

@@ -18,8 +18,11 @@ NO_ROOM, NO_SCRATCH = -1, -2  # results instead of a state: grow the tables, the
 ALIAS = -1  # a member that stands for all frames of its link; the frame of a loop is -2 - its node
 LOCAL = 1 << 30  # links from here on are local ones
 
+KEY, NEWEST, EMPTY, NUMBER = range(4)  # columns of Scratch.locals
+NEXT, NODE, COUNT, LINK = range(4)  # columns of Scratch.frames
+
 N_LINKS, N_MEMBERS, N_STATES, N_HEADS = range(4)  # places in Arena.used
-EPOCH, N_WORK, N_SEEN, N_LOCAL, N_PARENTS, FLAGS, FULL, N_FOUND, N_CUT, N_ALIVE = range(10)  # places in Scratch.used
+N_VISITED, N_DONE, N_LOCAL, N_PARENTS, FLAGS, FULL, N_FOUND, N_CUT, N_ALIVE = range(9)  # places in Scratch.used
 
 
 class Arena(NamedTuple):
@@ -43,66 +46,57 @@ class Arena(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a step needs while it is worked out."""
+    """What a step needs while it is worked out. Few tables, since each one costs at every call of compiled code."""
 
-    used: Longs  # (10,)
-    work_node: Ints
-    work_link: Ints
-    seen_epoch: Longs
-    seen: Longs
-    key_epoch: Longs  # by key
-    key_local: Ints
-    local_parent: Ints  # by local link: its newest member, -1 = none
-    local_popped: NDArray[np.bool_]
-    local_link: Ints  # its interned number, -1 = not yet
-    parent_next: Ints
-    parent_node: Ints
-    parent_count: Ints
-    parent_link: Ints
+    used: Longs  # (9,)
+    visited: Longs  # node << 32 | link of all that was reached, in order
+    slots: Ints  # where each of them is in `seen`
+    seen: Longs  # hash table of what was reached, -1 = free
+    local_of: Ints  # by key: its local link, -1 = none yet
+    locals: (
+        Ints  # (local links, 4): key, newest frame or -1, 1 if its rule was found to be empty, interned number or -1
+    )
+    frames: Ints  # (frames, 4) of local links: next frame or -1, node, count, link
     order: Ints
-    sort_node: Ints
-    sort_count: Ints
-    sort_link: Ints
+    sorted: Ints  # (frames, 3): node, count, link
     heads: Longs
     path: Ints
-    longest: int  # bytes of the longest token
     cut: Ints  # tree nodes at which a stack that was cut off ran out
+    longest: int  # bytes of the longest token
 
 
 @compiled
-def _sort_frames(scratch: Scratch, n: int) -> int:
-    """Sort the `n` collected frames and drop doubles; returns how many remain."""
-    nodes, counts, links = scratch.sort_node, scratch.sort_count, scratch.sort_link
+def _sort_frames(frames: Ints, n: int) -> int:
+    """Sort the first `n` frames and drop doubles; returns how many remain."""
     gap = n // 2
     while gap > 0:
         for i in range(gap, n):
-            node, count, link = nodes[i], counts[i], links[i]
+            node, count, link = frames[i, 0], frames[i, 1], frames[i, 2]
             j = i
             while j >= gap:
                 k = j - gap
-                if nodes[k] < node or (
-                    nodes[k] == node and (counts[k] < count or (counts[k] == count and links[k] <= link))
+                if frames[k, 0] < node or (
+                    frames[k, 0] == node and (frames[k, 1] < count or (frames[k, 1] == count and frames[k, 2] <= link))
                 ):
                     break
-                nodes[j], counts[j], links[j] = nodes[k], counts[k], links[k]
+                frames[j, 0], frames[j, 1], frames[j, 2] = frames[k, 0], frames[k, 1], frames[k, 2]
                 j = k
-            nodes[j], counts[j], links[j] = node, count, link
+            frames[j, 0], frames[j, 1], frames[j, 2] = node, count, link
         gap //= 2
     kept = 0
     for i in range(n):
-        if kept > 0 and nodes[i] == nodes[kept - 1] and counts[i] == counts[kept - 1] and links[i] == links[kept - 1]:
+        node, count, link = frames[i, 0], frames[i, 1], frames[i, 2]
+        last = kept - 1
+        if kept > 0 and node == frames[last, 0] and count == frames[last, 1] and link == frames[last, 2]:
             continue
-        nodes[kept], counts[kept], links[kept] = nodes[i], counts[i], links[i]
+        frames[kept, 0], frames[kept, 1], frames[kept, 2] = node, count, link
         kept += 1
     return kept
 
 
 @compiled
-def _link_slot(nodes: Ints, counts: Ints, links: Ints, first: int, n: int) -> int:
-    code = n
-    for i in range(first, first + n):
-        code = (code * 31 + int(nodes[i]) * 7919 + int(counts[i]) * 613 + int(links[i]) * 104729) & 0xFFFFFFFFFF
-    return code ^ (code >> 17)
+def _add_frame_code(code: int, node: int, count: int, link: int) -> int:
+    return (code * 31 + node * 7919 + count * 613 + link * 104729) & 0xFFFFFFFFFF
 
 
 @compiled
@@ -122,7 +116,10 @@ def fill_tables(arena: Arena) -> None:
     for link in range(arena.used[N_LINKS]):
         first = int(arena.link_first[link])
         n = int(arena.link_first[link + 1]) - first
-        slot = _link_slot(arena.frame_node, arena.frame_count, arena.frame_link, first, n) & last
+        code = n
+        for i in range(first, first + n):
+            code = _add_frame_code(code, int(arena.frame_node[i]), int(arena.frame_count[i]), int(arena.frame_link[i]))
+        slot = (code ^ (code >> 17)) & last
         while arena.link_table[slot] >= 0:
             slot = (slot + 1) & last
         arena.link_table[slot] = link
@@ -140,11 +137,14 @@ def fill_tables(arena: Arena) -> None:
 
 @compiled
 def intern_link(arena: Arena, scratch: Scratch, n: int) -> int:
-    """The number of the link whose `n` frames are collected in `scratch.sort_*`; NO_ROOM when the tables are full."""
-    n = _sort_frames(scratch, n)
-    nodes, counts, links = scratch.sort_node, scratch.sort_count, scratch.sort_link
+    """The number of the link whose `n` frames are collected in `scratch.sorted`; NO_ROOM when the tables are full."""
+    frames = scratch.sorted
+    n = _sort_frames(frames, n)
     last = arena.link_table.shape[0] - 1
-    slot = _link_slot(nodes, counts, links, 0, n) & last
+    code = n
+    for i in range(n):
+        code = _add_frame_code(code, int(frames[i, 0]), int(frames[i, 1]), int(frames[i, 2]))
+    slot = (code ^ (code >> 17)) & last
     while arena.link_table[slot] >= 0:
         link = int(arena.link_table[slot])
         first = int(arena.link_first[link])
@@ -152,9 +152,9 @@ def intern_link(arena: Arena, scratch: Scratch, n: int) -> int:
             same = True
             for i in range(n):
                 if (
-                    arena.frame_link[first + i] != links[i]
-                    or arena.frame_node[first + i] != nodes[i]
-                    or arena.frame_count[first + i] != counts[i]
+                    arena.frame_link[first + i] != frames[i, 2]
+                    or arena.frame_node[first + i] != frames[i, 0]
+                    or arena.frame_count[first + i] != frames[i, 1]
                 ):
                     same = False
                     break
@@ -165,9 +165,9 @@ def intern_link(arena: Arena, scratch: Scratch, n: int) -> int:
     if link + 1 >= arena.link_first.shape[0] or first + n > arena.frame_node.shape[0]:
         return NO_ROOM
     for i in range(n):
-        arena.frame_node[first + i] = nodes[i]
-        arena.frame_count[first + i] = counts[i]
-        arena.frame_link[first + i] = links[i]
+        arena.frame_node[first + i] = frames[i, 0]
+        arena.frame_count[first + i] = frames[i, 1]
+        arena.frame_link[first + i] = frames[i, 2]
     arena.link_first[link + 1] = first + n
     arena.link_table[slot] = link
     arena.used[N_LINKS] += 1

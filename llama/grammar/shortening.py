@@ -44,7 +44,7 @@ def _shortened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int, k
         if height + 2 >= order.shape[0]:
             return NO_SCRATCH
         first, end = int(arena.link_first[link]), int(arena.link_first[link + 1])
-        if end - first > scratch.sort_node.shape[0]:
+        if end - first > scratch.sorted.shape[0]:
             return NO_SCRATCH
         ready = True
         for at in range(first, end):
@@ -56,9 +56,9 @@ def _shortened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int, k
         if ready:
             for at in range(first, end):
                 node, count = int(arena.frame_node[at]), int(arena.frame_count[at])
-                scratch.sort_node[at - first] = node
-                scratch.sort_count[at - first] = _same_count(net, -2 - node, count, longest) if node < 0 else 0
-                scratch.sort_link[at - first] = arena.shortened[arena.frame_link[at], depth - 1]
+                scratch.sorted[at - first, 0] = node
+                scratch.sorted[at - first, 1] = _same_count(net, -2 - node, count, longest) if node < 0 else 0
+                scratch.sorted[at - first, 2] = arena.shortened[arena.frame_link[at], depth - 1]
             short = intern_link(arena, scratch, end - first)
             if short < 0:
                 return short

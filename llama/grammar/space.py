@@ -97,10 +97,10 @@ class Space:
 
     def _link(self, frames: list[tuple[int, int, int]]) -> int:
         def ask(net: Network, arena: Arena, scratch: Scratch) -> int:
-            if len(frames) > len(scratch.sort_node):
+            if len(frames) > len(scratch.sorted):
                 return NO_SCRATCH
             for i, (node, count, link) in enumerate(frames):
-                scratch.sort_node[i], scratch.sort_count[i], scratch.sort_link[i] = node, count, link
+                scratch.sorted[i] = node, count, link
             return intern_link(arena, scratch, len(frames))
 
         return self._retry(ask)
@@ -121,7 +121,7 @@ class Space:
         def reach(net: Network, arena: Arena, scratch: Scratch) -> int:
             begin(scratch)
             for node, link in heads:
-                visit(scratch, node, link)
+                visit(scratch.used, scratch.visited, scratch.slots, scratch.seen, node, link)
             return finish(net, arena, scratch)
 
         return self._retry(reach)
@@ -172,14 +172,14 @@ class Space:
 
     def _grow(self, why: int) -> None:
         if why == NO_SCRATCH:
-            size = 2 * len(self._scratch.work_node)
+            size = 2 * len(self._scratch.visited)
             if size > LARGEST_SCRATCH:
                 raise GrammarError("grammar: it can be read in too many ways at once")
             old = self._scratch
             self._scratch = _scratch(len(self.network.start), size, self._longest)
             self._scratch.path[:] = old.path
             self._scratch.cut[: len(old.cut)] = old.cut
-            self._scratch.used[:] = old.used
+            self._scratch.used[N_CUT], self._scratch.used[N_ALIVE] = old.used[N_CUT], old.used[N_ALIVE]
         else:
             self._arena = _grown(self._arena)
         self.nbytes = self._size()
@@ -187,7 +187,7 @@ class Space:
     def _make_first_links(self) -> None:
         for node in (ACCEPT_NODE, UNKNOWN_NODE):
             scratch = self._scratch
-            scratch.sort_node[0], scratch.sort_count[0], scratch.sort_link[0] = node, 0, node - ACCEPT_NODE
+            scratch.sorted[0] = node, 0, node - ACCEPT_NODE
             intern_link(self._arena, scratch, 1)
         # state 0 is the dead one: no heads, may not end
         self._arena.used[N_STATES] = 1
@@ -200,28 +200,19 @@ def _ints(size: int, value: int = -1) -> NDArray[np.int32]:
 
 def _scratch(n_keys: int, size: int, longest: int) -> Scratch:
     return Scratch(
-        used=np.zeros(10, np.int64),
-        work_node=_ints(size),
-        work_link=_ints(size),
-        seen_epoch=np.full(4 * size, -1, np.int64),
+        used=np.zeros(9, np.int64),
+        visited=np.zeros(size, np.int64),
+        slots=_ints(size),
         seen=np.full(4 * size, -1, np.int64),
-        key_epoch=np.full(n_keys, -1, np.int64),
-        key_local=_ints(n_keys),
-        local_parent=_ints(min(n_keys, size)),
-        local_popped=np.zeros(min(n_keys, size), np.bool_),
-        local_link=_ints(min(n_keys, size)),
-        parent_next=_ints(size),
-        parent_node=_ints(size),
-        parent_count=_ints(size),
-        parent_link=_ints(size),
+        local_of=_ints(n_keys),
+        locals=np.full((min(n_keys, size), 4), -1, np.int32),
+        frames=np.full((size, 4), -1, np.int32),
         order=_ints(size),
-        sort_node=_ints(size),
-        sort_count=_ints(size),
-        sort_link=_ints(size),
+        sorted=np.full((size, 3), -1, np.int32),
         heads=np.zeros(size, np.int64),
         path=_ints(longest + 1),
-        longest=longest,
         cut=_ints(size),
+        longest=longest,
     )
 
 

@@ -95,7 +95,10 @@ class Reader:
     def run(self) -> Reading[None]:
         """Read everything."""
         with contextlib.suppress(Ended):
-            yield from (self.format.read or standard)(self)
+            try:
+                yield from (self.format.read or standard)(self)
+            except NotJson:
+                yield from self.source.copy_until(None, self.content.write)
         if not self.source.cut:
             self.content.release()
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 HEADER = regex.compile(r"\s*(?:<\|start\|>assistant)?\s*to=(?P<recipient>[^\s<]+)<\|message\|>")
 END = regex.compile(r"<\|(?:eom|eot)\|>|(?P<body><\|start\|>)")
+START = regex.compile(r"<\|start\|>(?:assistant)?")
 CALL = regex.compile(r'\s*<atem:function_calls>\s*<atem:invoke name="')
 BODY = TaggedBody(
     head=r'{names}"\s*>',
@@ -33,6 +34,8 @@ def read(reader: "Reader") -> Reading[None]:
     source = reader.source
     while True:
         header = yield from source.take(HEADER)
+        if header is None:
+            yield from source.take(START)
         recipient = header.group("recipient") if header else "user"
         if header is None and source.closed and source.at >= len(source.text):
             return

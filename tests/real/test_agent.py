@@ -22,7 +22,7 @@ def chat(server: RunningServer, history: list[Any], question: str) -> int:
     """Question, call, result, words over /v1/chat/completions; tokens that came from the cache."""
     history.append({"role": "user", "content": question})
     tools = [{"type": "function", "function": {"name": name, "parameters": p}} for name, p in ARGUMENTS.items()]
-    body = {"messages": history, "tools": tools, "max_tokens": 80, "temperature": 0}
+    body = {"messages": history, "tools": tools, "max_tokens": 200, "temperature": 0}
     called = server.post("/v1/chat/completions", {**body, "tool_choice": "required"})
     message = called["choices"][0]["message"]
     history.append(message)
@@ -38,7 +38,7 @@ def messages(server: RunningServer, history: list[Any], question: str) -> int:
     """The same over /v1/messages."""
     history.append({"role": "user", "content": question})
     tools = [{"name": name, "input_schema": p} for name, p in ARGUMENTS.items()]
-    body = {"messages": history, "tools": tools, "max_tokens": 80, "temperature": 0, "system": "You help."}
+    body = {"messages": history, "tools": tools, "max_tokens": 200, "temperature": 0, "system": "You help."}
     called = server.post("/v1/messages", {**body, "tool_choice": {"type": "any"}})
     assert called["stop_reason"] == "tool_use"
     history.append({"role": "assistant", "content": called["content"]})
@@ -54,7 +54,7 @@ def responses(server: RunningServer, history: list[Any], question: str) -> int:
     """The same over /v1/responses."""
     history.append({"role": "user", "content": question})
     tools = [{"type": "function", "name": name, "parameters": p} for name, p in ARGUMENTS.items()]
-    body = {"input": history, "tools": tools, "max_output_tokens": 80, "temperature": 0}
+    body = {"input": history, "tools": tools, "max_output_tokens": 200, "temperature": 0}
     called = server.post("/v1/responses", {**body, "tool_choice": "required"})
     history += called["output"]
     calls = [item for item in called["output"] if item["type"] == "function_call"]

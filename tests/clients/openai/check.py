@@ -22,7 +22,9 @@ TOOLS = [tool("get_weather", "city"), tool("get_time", "zone")]
 def turn(client: openai.OpenAI, messages: list[Any], stream: bool, choice: str) -> Any:
     """The assistant's next message."""
     asked: dict[str, Any] = {"model": "m", "messages": messages, "tools": TOOLS, "tool_choice": choice}
-    asked |= {"temperature": 0, "max_tokens": 80}
+    asked |= {"temperature": 0, "max_tokens": 300}
+    if choice == "none":
+        asked["stop"] = [".", "!", "?", "\n"]  # the helper below raises when words run into the limit
     if not stream:
         return client.chat.completions.create(**asked).choices[0].message
     with client.chat.completions.stream(**asked) as events:

@@ -4,34 +4,13 @@ The loops are compiled by numba where it is installed; otherwise numpy, or plain
 A logit that is not a number counts as minus infinity.
 """
 
-import logging
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import numpy as np
 from numpy.typing import NDArray
 
-try:
-    import numba
-except ImportError:
-    numba = None
+from llama.jit import COMPILES, compiled
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-_log = logging.getLogger(__name__)
 BLOCK = 64  # logits looked at together: only a block with a large one is looked at one by one
 FEW = 1024  # for more than so many numpy's sort beats a heap
-
-
-def _compiled(function: Function) -> Function:
-    """`function` as machine code that runs without the GIL, kept on disk where there is a place to keep it."""
-    if numba is None:
-        return function
-    try:
-        compiled: Function = numba.njit(nogil=True, cache=True)(function)
-    except RuntimeError as problem:  # numba finds no folder it may write to
-        _log.info("compiled code is not kept: %s", problem)
-        compiled = numba.njit(nogil=True)(function)
-    return compiled
 
 
 def argmax(logits: NDArray[np.float32]) -> int:
@@ -53,7 +32,7 @@ def log_sum_exp(logits: NDArray[np.float32]) -> float:
 def top_k(logits: NDArray[np.float32], k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """The `k` largest logits, or all if there are fewer: indices and values, largest first, the lower index on ties."""
     k = min(k, len(logits))
-    if numba is None or k > FEW:
+    if not COMPILES or k > FEW:
         return _top_k_sorted(logits, k)
     ids, values = np.empty(k, np.int32), np.empty(k, np.float32)
     _top_k_heap(logits, ids, values)
@@ -74,7 +53,7 @@ def _top_k_sorted(logits: NDArray[np.float32], k: int) -> tuple[NDArray[np.int32
     return ids, logits[ids]
 
 
-@_compiled
+@compiled
 def _sink(ids: NDArray[np.int32], values: NDArray[np.float32], n: int) -> None:
     """Restores a heap of `n` entries, the worst on top, after its top was replaced."""
     value, id = values[0], ids[0]
@@ -94,7 +73,7 @@ def _sink(ids: NDArray[np.int32], values: NDArray[np.float32], n: int) -> None:
     values[at], ids[at] = value, id
 
 
-@_compiled
+@compiled
 def _any_above(block: NDArray[np.float32], least: float) -> bool:
     """True if a logit of the block is above `least`. Branchless, and bytes, so that it becomes vector code."""
     found = np.uint8(0)
@@ -103,7 +82,7 @@ def _any_above(block: NDArray[np.float32], least: float) -> bool:
     return bool(found != 0)
 
 
-@_compiled
+@compiled
 def _top_k_heap(logits: NDArray[np.float32], ids: NDArray[np.int32], values: NDArray[np.float32]) -> None:
     """Fills `ids` and `values` with the largest logits, largest first, keeping a heap of the best so far."""
     n, k = len(logits), len(ids)
@@ -126,7 +105,7 @@ def _top_k_heap(logits: NDArray[np.float32], ids: NDArray[np.int32], values: NDA
         values[last], ids[last] = value, id
 
 
-@_compiled
+@compiled
 def repeats(tokens: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
     """How long the text's own end is repeated before each earlier place (Z-algorithm on the reversed text).
 

@@ -3,38 +3,19 @@
 It does what `merging` does, over bytes: ranks are looked up in a hash table of spelled pairs, pairs wait in a heap.
 """
 
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-try:
-    import numba
-except ImportError:  # a platform without numba
-    numba = None
-    logging.getLogger(__name__).info("numba is missing: very long words are tokenised by plain Python")
+from llama.jit import COMPILES, compiled
 
 LONG = 10_000  # symbols from which compiling pays: plain Python takes a tenth of a second up to here
-AVAILABLE = numba is not None
+AVAILABLE = COMPILES
 _PRIME = 1099511628211  # of the FNV-1a hash, 64 bits
 _BASIS = -3750763034362895579
 _BLANK = 32
-
-
-def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """`function` as machine code that runs without the GIL and is cached on disk, if any folder can be written."""
-    if not AVAILABLE:
-        return function
-    try:
-        return cast("Callable[P, R]", numba.njit(nogil=True, cache=True)(function))
-    except RuntimeError:
-        return cast("Callable[P, R]", numba.njit(nogil=True)(function))
 
 
 class LongMerger:

@@ -14,6 +14,7 @@ import contextlib
 import http.client
 import itertools
 import json
+import multiprocessing
 import random
 import statistics
 import sys
@@ -21,6 +22,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,72 +132,68 @@ def _streamed(response: http.client.HTTPResponse) -> Any:
     return chunks[-1]["usage"]
 
 
-@dataclass
-class Watch:
-    """Looks at /health and at the server's memory several times a second."""
+def look(port: int, seconds: float) -> tuple[list[float], list[str]]:
+    """Seconds that /health took, several times a second, and what went wrong. Runs in a process of its own: in the
+    clients' process their threads would make it wait."""
+    took: list[float] = []
+    failed: list[str] = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        start = time.monotonic()
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        try:
+            connection.request("GET", "/health")
+            status = connection.getresponse().status
+            if status != 200:
+                failed.append(f"HTTP {status}")
+        except OSError as error:
+            failed.append(str(error))
+        finally:
+            connection.close()
+        took.append(time.monotonic() - start)
+        time.sleep(0.2)
+    return took, failed
 
-    server: Server
-    port: int
-    health: list[float] = field(default_factory=list)
-    memory: list[float] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
 
-    def until(self, end: float) -> None:
-        """Look until the time is `end`."""
-        while time.monotonic() < end:
-            start = time.monotonic()
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-            try:
-                connection.request("GET", "/health")
-                status = connection.getresponse().status
-                if status != 200:
-                    self.failed.append(f"HTTP {status}")
-            except OSError as error:
-                self.failed.append(str(error))
-            finally:
-                connection.close()
-            self.health.append(time.monotonic() - start)
-            self.memory.append(self.server.memory()["rss"])
-            time.sleep(0.25)
-
-    def course(self) -> list[float]:
-        """Memory in MB at the end of each tenth of the time."""
-        return [self.memory[len(self.memory) * tenth // 10 - 1] for tenth in range(1, 11)]
-
-    def growth(self) -> float:
-        """How much larger memory is at the end than at half time, as a share."""
-        return self.course()[-1] / self.course()[4] - 1
+def remember(server: Server, seconds: float) -> list[float]:
+    """Resident memory of the server in MB at the end of each tenth of the time."""
+    start = time.monotonic()
+    course = []
+    for tenth in range(1, 11):
+        time.sleep(max(0.0, start + seconds * tenth / 10 - time.monotonic()))
+        course.append(server.memory()["rss"])
+    return course
 
 
 def soak(server: Server, port: int, n_clients: int, seconds: float) -> bool:
     """Run it and print what came of it; True if all went well."""
-    tally, watch = Tally(), Watch(server, port)
-    end = time.monotonic() + seconds
-    clients = [Client(number, port, tally, end) for number in range(n_clients)]
-    for client in clients:
-        client.start()
-    watch.until(end)
+    tally = Tally()
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        pool.submit(look, port, 0.5).result()
+        looking = pool.submit(look, port, seconds)
+        end = time.monotonic() + seconds
+        clients = [Client(number, port, tally, end) for number in range(n_clients)]
+        for client in clients:
+            client.start()
+        memory = remember(server, seconds)
+        took, failed = looking.result()
     for client in clients:
         client.join(300)
     stuck = sum(client.is_alive() for client in clients)
-    held = _idle(port)
-    slowest = max(watch.health)
-    times = sorted(tally.seconds) or [0.0]
+    return report(tally, stuck + _idle(port), took, failed, memory, seconds)
+
+
+def report(tally: Tally, held: int, took: list[float], failed: list[str], memory: list[float], seconds: float) -> bool:
+    """Print the figures; True if they are good."""
+    times, took = sorted(tally.seconds) or [0.0], sorted(took)
+    growth = memory[-1] / memory[4] - 1
     print(f"requests: {dict(tally.ends)}, {tally.tokens} tokens, {tally.tokens / seconds:.0f} a second")
     print(f"seconds for an answer: median {statistics.median(times):.1f}, longest {times[-1]:.1f}")
-    print(f"lost: {len(tally.lost)} {Counter(tally.lost).most_common(3)}, stuck: {stuck}, left in the server: {held}")
-    print(
-        f"/health: median {statistics.median(watch.health) * 1e3:.1f} ms, 99 % {_share(watch.health, 0.99):.1f} ms, ",
-        end="",
-    )
-    print(f"slowest {slowest * 1e3:.1f} ms, failures {watch.failed[:3]}")
-    course = " ".join(f"{value:.0f}" for value in watch.course())
-    print(f"memory (MB) after each tenth: {course}; second half {watch.growth():+.1%}")
-    return not (tally.lost or stuck or held or watch.failed or slowest > HEALTH_LIMIT or watch.growth() > GROWTH_LIMIT)
-
-
-def _share(values: list[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))] * 1e3
+    print(f"lost: {len(tally.lost)} {Counter(tally.lost).most_common(3)}, still held: {held}")
+    quick = " ".join(f"{took[int(share * (len(took) - 1))] * 1e3:.1f}" for share in (0.5, 0.99, 1))
+    print(f"/health (ms), median, 99 % and slowest: {quick}; failures: {failed[:3]}")
+    print(f"memory (MB) after each tenth: {' '.join(f'{value:.0f}' for value in memory)}; second half {growth:+.1%}")
+    return not (tally.lost or held or failed or took[-1] > HEALTH_LIMIT or growth > GROWTH_LIMIT)
 
 
 def _idle(port: int) -> int:

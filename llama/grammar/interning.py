@@ -41,7 +41,9 @@ class Arena(NamedTuple):
     state_table: Ints
     following: Ints  # (states, classes), -1 = not worked out yet
     shortened: Ints  # (links, depths), -1 = not worked out yet
-    short: Ints  # (states,) the state that stands for it, -1 = not worked out yet
+    evened: Ints  # (links,) the link with its counts made equal, -1 = not worked out yet
+    short: Ints  # (states,) the state with counts made equal and stacks cut off, -1 = not worked out yet
+    even: Ints  # (states,) the state with its counts made equal, -1 = not worked out yet
     loops: Longs  # (states,) groups of characters that lead back to it, -1 = not worked out yet
 
 

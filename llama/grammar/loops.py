@@ -4,14 +4,21 @@ Where all that may follow in the vocabulary's tree is made of such characters, e
 tree need not be walked. Characters come in groups, see `groups`; a node of the tree knows those below it.
 """
 
+import numpy as np
+
 from llama.grammar.closure import step
 from llama.grammar.compiled import compiled
 from llama.grammar.groups import ASCII_GROUPS, OF_LENGTH
 from llama.grammar.interning import DEAD, Arena, Scratch
 from llama.grammar.program import Network
-from llama.grammar.shortening import shortened
+from llama.grammar.shortening import evened
 
 TYPICAL = ord("e")
+
+
+@compiled
+def _even(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
+    return int(arena.even[state]) if arena.even[state] >= 0 else evened(net, arena, scratch, state)
 
 
 @compiled
@@ -21,7 +28,7 @@ def _returns(net: Network, arena: Arena, scratch: Scratch, home: int, state: int
     if following <= DEAD:
         return following
     if left == 0:
-        short = shortened(net, arena, scratch, following)
+        short = _even(net, arena, scratch, following)
         return short if short < 0 else int(short == home)
     last_class = -1
     for second in range(0x80, 0xC0):
@@ -45,7 +52,7 @@ def _returns(net: Network, arena: Arena, scratch: Scratch, home: int, state: int
 def _returns_plainly(net: Network, arena: Arena, scratch: Scratch, home: int, state: int, left: int) -> int:
     """The same for continuation bytes from 0x80 to 0xBF, up to two of them."""
     if left == 0:
-        short = shortened(net, arena, scratch, state)
+        short = _even(net, arena, scratch, state)
         return short if short < 0 else int(short == home)
     last_class = -1
     for byte in range(0x80, 0xC0):
@@ -56,7 +63,7 @@ def _returns_plainly(net: Network, arena: Arena, scratch: Scratch, home: int, st
         if following <= DEAD:
             return following
         if left == 1:
-            short = shortened(net, arena, scratch, following)
+            short = _even(net, arena, scratch, following)
             if short != home:
                 return min(short, 0)
             continue
@@ -68,7 +75,7 @@ def _returns_plainly(net: Network, arena: Arena, scratch: Scratch, home: int, st
             end = step(net, arena, scratch, following, last_inner)
             if end <= DEAD:
                 return end
-            short = shortened(net, arena, scratch, end)
+            short = _even(net, arena, scratch, end)
             if short != home:
                 return min(short, 0)
     return 1
@@ -85,11 +92,15 @@ def loops(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
     found = 0
     if answer > 0:
         missed = 0
+        of_class = np.full(net.member.shape[1], -1, np.int64)
         for byte in range(128):
             bit = 1 << ASCII_GROUPS[byte]
-            answer = _returns(net, arena, scratch, state, state, byte, 0)
+            answer = int(of_class[net.class_of[byte]])
+            if answer < 0:
+                answer = _returns(net, arena, scratch, state, state, byte, 0)
             if answer < 0:
                 return answer
+            of_class[net.class_of[byte]] = answer
             found |= bit
             if answer == 0:
                 missed |= bit
@@ -97,7 +108,12 @@ def loops(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
             first, last = (0xC2, 0xDF) if length == 2 else (0xE0, 0xEF) if length == 3 else (0xF0, 0xF4)
             bit = 1 << (OF_LENGTH + length)
             found |= bit
+            last_class = -1
             for byte in range(first, last + 1):
+                if byte not in (0xE0, 0xED, 0xF0, 0xF4):  # the others with these have any second byte
+                    if net.class_of[byte] == last_class:
+                        continue
+                    last_class = int(net.class_of[byte])
                 answer = _returns(net, arena, scratch, state, state, byte, length - 1)
                 if answer < 0:
                     return answer

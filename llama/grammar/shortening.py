@@ -68,8 +68,61 @@ def _shortened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int, k
 
 
 @compiled
+def _evened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int) -> int:
+    """The number of the link that stands for `wanted`, all of its stack kept."""
+    order = scratch.order
+    order[0] = wanted
+    height = 1
+    while height > 0:
+        link = int(order[height - 1])
+        if arena.evened[link] >= 0:
+            height -= 1
+            continue
+        first, end = int(arena.link_first[link]), int(arena.link_first[link + 1])
+        if height >= order.shape[0] or end - first > scratch.sorted.shape[0]:
+            return NO_SCRATCH
+        ready = True
+        for at in range(first, end):
+            if arena.evened[arena.frame_link[at]] < 0:
+                order[height] = arena.frame_link[at]
+                height += 1
+                ready = False
+                break
+        if ready:
+            for at in range(first, end):
+                node, count = int(arena.frame_node[at]), int(arena.frame_count[at])
+                scratch.sorted[at - first, 0] = node
+                scratch.sorted[at - first, 1] = _same_count(net, -2 - node, count, scratch.longest) if node < 0 else 0
+                scratch.sorted[at - first, 2] = arena.evened[arena.frame_link[at]]
+            even = intern_link(arena, scratch, end - first)
+            if even < 0:
+                return even
+            arena.evened[link] = even
+            height -= 1
+    return int(arena.evened[wanted])
+
+
+@compiled
+def evened(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
+    """The state that allows the same as `state` within one token: counts made equal; or NO_ROOM, NO_SCRATCH."""
+    first, end = int(arena.state_first[state]), int(arena.state_first[state + 1])
+    if end - first > scratch.heads.shape[0]:
+        return NO_SCRATCH
+    for at in range(first, end):
+        link = _evened_link(net, arena, scratch, int(arena.head_link[at]))
+        if link < 0:
+            return link
+        scratch.heads[at - first] = (int(arena.head_node[at]) << 32) | link
+    even = intern_state(arena, scratch, end - first, int(arena.flags[state]))
+    if even >= 0:
+        arena.even[state] = even
+        arena.even[even] = even
+    return even
+
+
+@compiled
 def shortened(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
-    """The state that stands for `state` as far as one token can tell; or NO_ROOM, NO_SCRATCH."""
+    """The state that stands for `state`: counts made equal, stacks cut off; or NO_ROOM, NO_SCRATCH."""
     if arena.short[state] >= 0:
         return int(arena.short[state])
     kept, longest = arena.shortened.shape[1] - 1, scratch.longest

@@ -230,15 +230,17 @@ def _arena(links: int, members: int, states: int, heads: int, classes: int) -> A
         flags=_ints(states, 0),
         state_table=_ints(4 * states),
         following=np.full((states, classes), -1, np.int32),
+        evened=_ends(np.full((links + 1, 1), -1, np.int32), 0)[:, 0].copy(),
         short=_ints(states),
+        even=_ints(states),
         loops=np.full(states, -1, np.int64),
         shortened=_ends(np.full((links + 1, KEPT_FRAMES + 1), -1, np.int32)),
     )
 
 
-def _ends(shortened: NDArray[np.int32]) -> NDArray[np.int32]:
-    """With the links that stand for themselves: at depth 0 the unknown one, and the two ends of stacks."""
-    shortened[:, 0] = UNKNOWN_LINK
+def _ends(shortened: NDArray[np.int32], n_unknown: int = 1) -> NDArray[np.int32]:
+    """With the links that stand for themselves: the two ends of stacks, and at depth 0 the unknown one."""
+    shortened[:, :n_unknown] = UNKNOWN_LINK
     shortened[BOTTOM_LINK] = BOTTOM_LINK
     shortened[UNKNOWN_LINK] = UNKNOWN_LINK
     return shortened

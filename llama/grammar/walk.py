@@ -8,8 +8,10 @@ from llama.grammar.compiled import compiled
 from llama.grammar.interning import CUT_SHORT, DEAD, N_ALIVE, N_CUT, NO_SCRATCH, Arena, Scratch
 from llama.grammar.loops import loops
 from llama.grammar.program import Network
-from llama.grammar.shortening import shortened
+from llama.grammar.shortening import evened
 from llama.grammar.tree import TreeNodes
+
+WORTH_A_LOOK = 16  # nodes below a state that make it worth asking which characters leave it as it is
 
 
 @compiled
@@ -41,7 +43,9 @@ def allow(
     while at < end and why == 0:
         state = path[tree.depth[at] - 1]
         after = int(tree.skip[at])
-        if tree.groups[at] & ~arena.loops[state] != 0:  # not all of the subtree is characters that change nothing
+        if (
+            tree.groups[at] & ~max(arena.loops[state], 0) != 0
+        ):  # not all of the subtree is characters that change nothing
             following = int(arena.following[state, net.class_of[tree.byte[at]]])
             if following < 0:
                 following = step(net, arena, scratch, state, net.class_of[tree.byte[at]])
@@ -49,9 +53,9 @@ def allow(
                 at = after
                 continue
             if following > DEAD:
-                short = int(arena.short[following])
-                following = short if short >= 0 else shortened(net, arena, scratch, following)
-            if following > DEAD and after > at + 1 and arena.loops[following] < 0:
+                even = int(arena.even[following])
+                following = even if even >= 0 else evened(net, arena, scratch, following)
+            if following > DEAD and after > at + WORTH_A_LOOK and arena.loops[following] < 0:
                 loop = loops(net, arena, scratch, following)
                 following = loop if loop < 0 else following
             if following < 0:

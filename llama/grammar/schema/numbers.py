@@ -22,6 +22,7 @@ DIGITS: Ranges = ((0x30, 0x39),)
 POINT = ord(".")
 CLASSES: Sequence[Ranges] = [((digit, digit),) for digit in range(0x30, 0x3A)] + [((POINT, POINT),)]
 LARGEST_STEP = 5000
+MOST_PRECISE = 16  # decimal digits that a double tells apart nearly everywhere
 LEAST_EXPONENT, LARGEST_EXPONENT = 16, 299  # serialisers write an exponent from 1e16 on
 
 
@@ -111,6 +112,10 @@ def _signed(rules: Rules, kinds: frozenset[str], bounds: Bounds, wish: str, sign
         parts.append(_Compared(bounds.high, frozenset({-1} if bounds.high_open else {-1, 0})))
     parts += [_Stepped(step) for step in bounds.steps]
     parts += [_Compared(value, frozenset({-1, 1})) for value in bounds.excluded if value >= 0]
+    if FRACTION in kinds and (
+        INTEGER not in kinds or bounds.excluded or bounds.high_open or (bounds.low and bounds.low_open)
+    ):
+        parts.append(_Precise())
     options = [sign + _table_rule(rules, explore(parts), wish)]
     if (
         FRACTION in kinds
@@ -198,6 +203,26 @@ class _NotWhole:
 
     def accepts(self, state: Hashable) -> bool:
         return state == 2
+
+
+class _Precise:
+    """No more digits than a double tells apart, where a reader that rounds would leave the bounds."""
+
+    start: Hashable = (0, MOST_PRECISE)
+    classes = CLASSES
+
+    def step(self, state: Hashable, point: int) -> Hashable | None:
+        """States: (digits read, digits allowed); a zero before the point is free."""
+        assert isinstance(state, tuple)
+        read, most = state
+        if point == POINT:
+            return state
+        if read == 0 and point == 0x30:
+            most += 1
+        return (read + 1, most) if read < most else None
+
+    def accepts(self, state: Hashable) -> bool:
+        return True
 
 
 class _Compared:

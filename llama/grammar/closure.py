@@ -8,11 +8,13 @@ While a step is worked out, calls of one rule at this place share a *local* link
 the local links that heads refer to become interned ones. Without left recursion they cannot form a cycle.
 """
 
+import numpy as np
+
 from llama.grammar.automaton import ACCEPT, BYTES, CALL, COUNT, END, END_NODE, SPLIT, TOKEN, UNKNOWN
-from llama.grammar.compiled import compiled
 from llama.grammar.interning import (
     ALIAS,
     CUT_SHORT,
+    DEAD,
     EMPTY,
     FLAGS,
     FULL,
@@ -38,6 +40,7 @@ from llama.grammar.interning import (
 )
 from llama.grammar.interning import COUNT as COUNT_COLUMN
 from llama.grammar.program import Ints, Network
+from llama.jit import compiled
 
 
 @compiled
@@ -280,3 +283,18 @@ def step(net: Network, arena: Arena, scratch: Scratch, state: int, byte_class: i
     if following >= 0:
         arena.following[state, byte_class] = following
     return following
+
+
+@compiled
+def rule_out(net: Network, arena: Arena, state: int) -> None:
+    """Note all classes of bytes that `state` cannot read at once, for they are most."""
+    alive = np.zeros(net.member.shape[1], np.bool_)
+    for head in range(arena.state_first[state], arena.state_first[state + 1]):
+        node = arena.head_node[head]
+        for edge in range(net.first_edge[node], net.first_edge[node + 1]):
+            row = net.edge_set[edge]
+            for byte_class in range(alive.shape[0]):
+                alive[byte_class] |= net.member[row, byte_class]
+    for byte_class in range(alive.shape[0]):
+        if not alive[byte_class]:
+            arena.following[state, byte_class] = DEAD

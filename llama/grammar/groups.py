@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from llama.grammar.compiled import compiled
+from llama.jit import compiled
 
 MALFORMED = 1 << 58  # not UTF-8, or the middle of a character
 OF_LENGTH = 58  # bit 58 + n: characters of n bytes, n = 2 .. 4

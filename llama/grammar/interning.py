@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from llama.grammar.compiled import compiled
 from llama.grammar.program import Ints
+from llama.jit import compiled
 
 Longs = NDArray[np.int64]
 

@@ -7,11 +7,11 @@ tree need not be walked. Characters come in groups, see `groups`; a node of the 
 import numpy as np
 
 from llama.grammar.closure import step
-from llama.grammar.compiled import compiled
 from llama.grammar.groups import ASCII_GROUPS, OF_LENGTH
 from llama.grammar.interning import DEAD, Arena, Scratch
 from llama.grammar.program import Network
 from llama.grammar.shortening import evened
+from llama.jit import compiled
 
 TYPICAL = ord("e")
 

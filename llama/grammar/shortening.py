@@ -5,7 +5,6 @@ And it rarely ends many rules, so what lies deep in the stack is cut off: where 
 whole stack is asked about it.
 """
 
-from llama.grammar.compiled import compiled
 from llama.grammar.interning import (
     NO_SCRATCH,
     Arena,
@@ -14,6 +13,7 @@ from llama.grammar.interning import (
     intern_state,
 )
 from llama.grammar.program import Network
+from llama.jit import compiled
 
 KEPT_FRAMES = 24
 
@@ -108,12 +108,16 @@ def evened(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
     first, end = int(arena.state_first[state]), int(arena.state_first[state + 1])
     if end - first > scratch.heads.shape[0]:
         return NO_SCRATCH
+    same = True
     for at in range(first, end):
-        link = _evened_link(net, arena, scratch, int(arena.head_link[at]))
+        link = int(arena.evened[arena.head_link[at]])
+        if link < 0:
+            link = _evened_link(net, arena, scratch, int(arena.head_link[at]))
         if link < 0:
             return link
+        same = same and link == arena.head_link[at]
         scratch.heads[at - first] = (int(arena.head_node[at]) << 32) | link
-    even = intern_state(arena, scratch, end - first, int(arena.flags[state]))
+    even = state if same else intern_state(arena, scratch, end - first, int(arena.flags[state]))
     if even >= 0:
         arena.even[state] = even
         arena.even[even] = even
@@ -129,12 +133,16 @@ def shortened(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
     first, end = int(arena.state_first[state]), int(arena.state_first[state + 1])
     if end - first > scratch.heads.shape[0]:
         return NO_SCRATCH
+    same = True
     for at in range(first, end):
-        link = _shortened_link(net, arena, scratch, arena.head_link[at], kept, longest)
+        link = int(arena.shortened[arena.head_link[at], kept])
+        if link < 0:
+            link = _shortened_link(net, arena, scratch, arena.head_link[at], kept, longest)
         if link < 0:
             return link
+        same = same and link == arena.head_link[at]
         scratch.heads[at - first] = (int(arena.head_node[at]) << 32) | link
-    short = intern_state(arena, scratch, end - first, int(arena.flags[state]))
+    short = state if same else intern_state(arena, scratch, end - first, int(arena.flags[state]))
     if short >= 0:
         arena.short[state] = short
         arena.short[short] = short

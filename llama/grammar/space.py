@@ -44,6 +44,7 @@ class Space:
         self._longest = longest_token
         self._scratch = _scratch(len(self.network.start), 256, longest_token)
         self._arena = _arena(**FIRST_SIZES, classes=self._n_classes)
+        self._runs = _ints(0)
         self.lock = threading.Lock()
         self._make_first_links()
         self.start = self.after([(int(self.network.start[0]), BOTTOM_LINK)])
@@ -136,7 +137,9 @@ class Space:
     def allow(self, state: int, tree: TreeNodes) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Runs of tokens (from, to, from, to ...) that can be read in `state`, which is a shortened one, and the nodes
         of the tree at which a stack that was cut off has run out."""
-        runs = np.empty(2 * len(tree.byte) + 2, np.int32)
+        if len(self._runs) < 2 * len(tree.byte) + 2:
+            self._runs = np.empty(2 * len(tree.byte) + 2, np.int32)
+        runs = self._runs
         self._scratch.used[N_CUT] = self._scratch.used[N_ALIVE] = 0
         at = 0
         while at < len(tree.byte):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from llama.grammar.compiled import compiled
 from llama.grammar.groups import groups_below
+from llama.jit import compiled
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]

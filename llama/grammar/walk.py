@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from llama.grammar.closure import step
-from llama.grammar.compiled import compiled
+from llama.grammar.closure import rule_out, step
 from llama.grammar.interning import CUT_SHORT, DEAD, N_ALIVE, N_CUT, NO_SCRATCH, Arena, Scratch
 from llama.grammar.loops import loops
 from llama.grammar.program import Network
 from llama.grammar.shortening import evened
 from llama.grammar.tree import TreeNodes
+from llama.jit import compiled
 
 WORTH_A_LOOK = 16  # nodes below a state that make it worth asking which characters leave it as it is
 
@@ -39,6 +39,7 @@ def allow(
     n = int(scratch.used[N_ALIVE])
     why = 0
     if begin == 0:
+        rule_out(net, arena, path[0])
         why = min(loops(net, arena, scratch, path[0]), 0)
     while at < end and why == 0:
         state = path[tree.depth[at] - 1]
@@ -56,6 +57,7 @@ def allow(
                 even = int(arena.even[following])
                 following = even if even >= 0 else evened(net, arena, scratch, following)
             if following > DEAD and after > at + WORTH_A_LOOK and arena.loops[following] < 0:
+                rule_out(net, arena, following)
                 loop = loops(net, arena, scratch, following)
                 following = loop if loop < 0 else following
             if following < 0:

@@ -9,6 +9,7 @@ from llama.sampling.candidates import NEVER, Candidates, Floats
 from llama.sampling.draws import Generator, draw_discrete
 
 LOOKED_AT = 100  # likeliest tokens from which version 1 estimates how fast probabilities fall
+MOST = 2.0**31  # llama.cpp's count is an int: what does not fit becomes negative on x86, and then 1
 
 
 class Mirostat:
@@ -32,10 +33,14 @@ class Mirostat:
         return candidates, place, probabilities
 
     def _cut_by_zipf(self, candidates: Candidates) -> Candidates:
-        """Version 1: as many tokens as Zipf's law, fitted to the likeliest ones, allows."""
-        logits = candidates.best(LOOKED_AT).logits
-        logits = logits[np.isfinite(logits)]
-        return candidates.best(self._zipf_count(logits, len(candidates.ids)))
+        """Version 1: as many tokens as Zipf's law, fitted to the likeliest ones, allows.
+
+        Only the likeliest one when a probability among those is 0, as behind a grammar: llama.cpp's fit fails there.
+        """
+        likeliest = candidates.best(LOOKED_AT)
+        if not likeliest.weights().all():
+            return candidates.best(1)
+        return candidates.best(self._zipf_count(likeliest.logits, len(candidates.ids)))
 
     def _zipf_count(self, logits: Floats, most: int) -> int:
         falls = -np.diff(logits.astype(np.float64))
@@ -48,7 +53,7 @@ class Mirostat:
         with np.errstate(all="ignore"):
             share = epsilon * np.exp2(np.float64(self.mu)) / (1 - np.float64(self._n_vocab) ** -epsilon)
             k = share ** (1 / slope)
-        return int(min(max(k, 1), most)) if np.isfinite(k) else (most if k > 0 else 1)
+        return int(min(max(k, 1), most)) if k < MOST else 1
 
     def _cut_by_surprise(self, candidates: Candidates) -> Candidates:
         """Version 2: the tokens whose surprise is at most `mu`, and always the likeliest one."""

@@ -86,6 +86,12 @@ def barrier(place: int, threads: int, give_way: int) -> None:
 
 
 @njit
+def claim_of(args: int, share: int) -> int:
+    """The next piece of a thread's share of a step, counted from 0: its own thread takes them, later anyone."""
+    return add_atomic(int_at(args + 16) + 8 * share, 1)
+
+
+@njit
 def claim(args: int) -> int:
     """The next piece of a step's work, counted from 0, that no thread has taken."""
     return add_atomic(int_at(args + 16), 1)

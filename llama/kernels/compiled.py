@@ -78,7 +78,7 @@ class CompiledExecutor:
         self.block_bytes = self._storage.block_bytes
         self._context = Context(lowering.piece_tokens, self._partial_row_bytes())
         self._causal = all(a.causal for a in self._attentions())
-        self._counters = Memory(64 * max(1, len(self._plan.steps)))
+        self._counters = Memory(self._plan.counter_bytes(self.n_threads) * max(1, len(self._plan.steps)))
         self._scratch = self._new_scratch()
         self._rows = 0
         self._bind(POSITIONS)
@@ -106,7 +106,9 @@ class CompiledExecutor:
         if rows > self._rows:
             self._rows = rows
             self._buffers = [Memory(stride * rows) for stride in self._plan.strides]
-        self._table = self._plan.table(self._address, self._resolve, self._counters.address)
+        self._table = self._plan.table(
+            self._address, self._resolve, self._counters.address, self._counters.size // max(1, len(self._plan.steps))
+        )
         self._n_hidden = self._steps_to(self._graph.hidden)
 
     def _address(self, kernel: Kernel) -> int:

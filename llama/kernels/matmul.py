@@ -9,7 +9,7 @@ from typing import Any
 
 from numba import njit
 
-from llama.kernels.atomics import claim
+from llama.kernels.atomics import claim_of
 from llama.kernels.context import rows_of
 from llama.kernels.layout import BLOCK, GROUP, Layout
 from llama.kernels.tiles import SIDE, code_tile, float_tile, quantise_block
@@ -78,26 +78,31 @@ def build_linear(kernel_set: str, layout: Layout) -> Callable[..., None]:
         groups, steps, out, ostride = int_at(args + 64), int_at(args + 72), int_at(args + 80), int_at(args + 88)
         bias, residual, rstride, piece = int_at(args + 96), int_at(args + 104), int_at(args + 112), int_at(args + 120)
         code_bytes, scale_bytes = int_at(args + 128), int_at(args + 136)
-        while True:
-            first = claim(args) * piece
-            if first >= groups:
-                break
-            for start in range(0, n, RUN):
-                count = min(RUN, n - start)
-                for g in range(first, min(groups, first + piece)):
-                    tiles(
-                        codes + g * code_bytes,
-                        scales + g * scale_bytes,
-                        x + start * stride,
-                        stride,
-                        steps,
-                        count,
-                        out + start * ostride + g * 4 * GROUP,
-                        ostride,
-                        bias + g * 4 * GROUP if bias else 0,
-                        residual + start * rstride + g * 4 * GROUP if residual else 0,
-                        rstride,
-                    )
+        pieces = -(-groups // piece)
+        for turn in range(threads):
+            share = (thread + turn) % threads
+            begin, end = pieces * share // threads, pieces * (share + 1) // threads
+            while True:
+                first = (begin + claim_of(args, share)) * piece
+                if first >= end * piece:
+                    break
+                last = min(groups, first + piece)
+                for start in range(0, n, RUN):
+                    count = min(RUN, n - start)
+                    for g in range(first, last):
+                        tiles(
+                            codes + g * code_bytes,
+                            scales + g * scale_bytes,
+                            x + start * stride,
+                            stride,
+                            steps,
+                            count,
+                            out + start * ostride + g * 4 * GROUP,
+                            ostride,
+                            bias + g * 4 * GROUP if bias else 0,
+                            residual + start * rstride + g * 4 * GROUP if residual else 0,
+                            rstride,
+                        )
 
     return linear
 

@@ -72,12 +72,19 @@ class Plan:
         self._open.append(step)
         self.steps.append(step)
 
-    def table(self, address: Callable[[Kernel], int], resolve: Callable[[At], int], counters: int) -> NDArray[np.int64]:
-        """The table for kernels and memory at these addresses; `counters`: 64 bytes for each step."""
+    @staticmethod
+    def counter_bytes(threads: int) -> int:
+        """Bytes of a step's counters, one for each thread's share: whole cache lines."""
+        return -(-threads // 8) * 64
+
+    def table(
+        self, address: Callable[[Kernel], int], resolve: Callable[[At], int], counters: int, counter_bytes: int
+    ) -> NDArray[np.int64]:
+        """The table for kernels and memory at these addresses; `counters`: `counter_bytes` for each step."""
         table = np.zeros((len(self.steps), ROW), np.int64)
         for i, step in enumerate(self.steps):
             args: list[Any] = [resolve(arg) if isinstance(arg, At) else arg for arg in step.args]
-            table[i, :ARGS] = address(step.kernel), step.wait, counters + 64 * i
+            table[i, :ARGS] = address(step.kernel), step.wait, counters + counter_bytes * i
             table[i, ARGS : ARGS + len(args)] = args
         return table
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from llama.api.defaults import native_defaults, openai_defaults
@@ -113,6 +114,7 @@ def load_parts(settings: Settings) -> Parts:
             type_k=settings.cache_type_k,
             type_v=settings.cache_type_v,
             overrides=metadata_overrides(settings, file.architecture),
+            code_folder=None if settings.cache_dir is None else Path(settings.cache_dir) / "kernels",
         )
         loaded = Loaded(model, vocab, sampling_vocab(vocab, model.n_vocab))
         description = Description(

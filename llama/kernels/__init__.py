@@ -6,6 +6,7 @@ Knows tensors, batches and caches; knows nothing of architectures, tokens' meani
 import importlib
 import importlib.util
 import logging
+from pathlib import Path
 
 from llama.errors import SettingsError
 from llama.kernels.executor import Executor
@@ -28,19 +29,22 @@ def open_executor(
     type_k: str = "f16",
     type_v: str = "f16",
     n_ctx: int = 0,
+    code_folder: Path | None = None,
 ) -> Executor:
     """Return the fastest executor that can run `graph`.
 
     kernels: "auto" takes the compiled executor and falls back to numpy with one warning; any other of KERNELS insists.
-    n_threads 0: one a core. n_ctx: the longest sequence, 0 when unknown. Raises SettingsError for a name that is not
-    one of KERNELS, for kernels that cannot run here, and for an unknown cache type.
+    n_threads 0: one a core. n_ctx: the longest sequence, 0 when unknown.
+    code_folder: where compiled code is kept, None for the platform's cache folder. Raises SettingsError for a name that
+    is not one of KERNELS, for kernels that cannot run here, and for an unknown cache type.
     """
     if kernels not in KERNELS:
         raise SettingsError(f"kernels must be one of {', '.join(KERNELS)}, got {kernels}")
     if kernels == "numpy":
         return ReferenceExecutor(graph, type_k=type_k, type_v=type_v)
+    options: dict[str, object] = {"n_threads": n_threads, "n_ctx": n_ctx, "code_folder": code_folder}
     try:
-        return _compiled(graph, "auto" if kernels == "compiled" else kernels, n_threads, type_k, type_v, n_ctx)
+        return _compiled(graph, "auto" if kernels == "compiled" else kernels, type_k, type_v, options)
     except _CannotRun as problem:
         if kernels != "auto":
             raise SettingsError(f"the {kernels} kernels cannot run this model here: {problem}") from problem
@@ -52,16 +56,14 @@ class _CannotRun(Exception):
     """Why the compiled executor is out of the question."""
 
 
-def _compiled(graph: Graph, kernels: str, n_threads: int, type_k: str, type_v: str, n_ctx: int) -> Executor:
+def _compiled(graph: Graph, kernels: str, type_k: str, type_v: str, options: dict[str, object]) -> Executor:
     """The compiled executor; _CannotRun where it cannot be used."""
     if importlib.util.find_spec("numba") is None:
         raise _CannotRun("numba is not installed")
     compiled = importlib.import_module("llama.kernels.compiled")
     types = {"type_k": _kept_as(type_k), "type_v": _kept_as(type_v)}
     try:
-        executor: Executor = compiled.CompiledExecutor(
-            graph, kernels=kernels, n_threads=n_threads, n_ctx=n_ctx, **types
-        )
+        executor: Executor = compiled.CompiledExecutor(graph, kernels=kernels, **options, **types)
     except compiled.Unsupported as problem:
         raise _CannotRun(str(problem)) from problem
     return executor

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,11 +70,13 @@ def load_model(
     type_k: str = "f16",
     type_v: str = "f16",
     overrides: Mapping[str, object] | None = None,
+    code_folder: Path | None = None,
 ) -> Model:
     """Build the graph of a model file and open an executor for it.
 
     n_ctx: positions a sequence may have, 0 for as many as in training. overrides: metadata that replaces the file's.
-    Raises UnknownArchitecture before any tensor is read, and ModelFileError naming the tensor or key that is wrong.
+    code_folder: where compiled kernels are kept between runs. Raises UnknownArchitecture before any tensor is read, and
+    ModelFileError naming the tensor or key that is wrong.
     """
     build = find_architecture(file.architecture)
     metadata = {**file.metadata, **(overrides or {})}
@@ -87,7 +90,15 @@ def load_model(
     unused = weights.unused()
     if unused:
         _log.info("%d tensors of %s are not used, %s for one", len(unused), file.path.name, unused[0])
-    executor = open_executor(graph, kernels=kernels, n_threads=n_threads, type_k=type_k, type_v=type_v, n_ctx=h.n_ctx)
+    executor = open_executor(
+        graph,
+        kernels=kernels,
+        n_threads=n_threads,
+        type_k=type_k,
+        type_v=type_v,
+        n_ctx=h.n_ctx,
+        code_folder=code_folder,
+    )
     return Model(h, executor, bool(graph.state_sizes), graph.logits is None, read_head(h, weights))
 
 

@@ -28,7 +28,11 @@ class ModelSettings:
     )
     offline: bool = switch("--offline", env="LLAMA_ARG_OFFLINE", help="fetch nothing; use what is in the cache folder")
     cache_dir: str | None = option(
-        "--cache-dir", read=text, env="LLAMA_CACHE", help="folder for fetched models", shown="the platform's"
+        "--cache-dir",
+        read=text,
+        env="LLAMA_CACHE",
+        help="folder for fetched models and compiled kernels",
+        shown="the platform's",
     )
     alias: tuple[str, ...] = option(
         "-a",

@@ -31,7 +31,7 @@ from llama.kernels.attention_span import (
 )
 from llama.kernels.attention_tiles import CacheType
 from llama.kernels.context import ITEMS, N_ITEMS, PARTIALS, ROW_POSITIONS, SPANS, get, scratch_of
-from llama.kernels.vectors import bits_to_float, float_at, int32_at, int_at, put_float
+from llama.kernels.vectors import all16, bits_to_float, float_at, int32_at, int_at, load16, put_float, store16
 
 ITEM = 3  # int64 of a piece: sequence, first row, tokens
 SHARED_PIECES = 64  # spans are shared out only when there are fewer pieces than this
@@ -72,7 +72,10 @@ def scaled_queries(args: int, row: int, tokens: int, kv: int, q: int) -> None:
     for t in range(tokens):
         source = int_at(args + Q) + (row + t) * int_at(args + QSTRIDE) + 4 * kv * group * columns
         target = q + 4 * t * group * columns
-        for i in range(group * columns):
+        whole, scales = group * columns // 16 * 16, all16(scale)
+        for i in range(0, 4 * whole, 64):
+            store16(target + i, load16(source + i) * scales)
+        for i in range(whole, group * columns):
             put_float(target + 4 * i, float_at(source + 4 * i) * scale)
 
 

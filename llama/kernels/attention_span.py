@@ -123,7 +123,10 @@ def write_row(args: int, state: int, head: int, out: int) -> None:
         factor = exp1(old - top)
         total = total * factor + exp1(sink - top)
     factor = factor / total if total > 0 else np.float32(0.0)
-    for c in range(int_at(args + HEAD_V)):
+    columns, factors = int_at(args + HEAD_V), all16(factor)
+    for c in range(0, columns - columns % 16, 16):
+        store16(out + 4 * c, load16(state + 64 + 4 * c) * factors)
+    for c in range(columns - columns % 16, columns):
         put_float(out + 4 * c, float_at(state + 64 + 4 * c) * factor)
 
 

@@ -70,13 +70,15 @@ def build_store(type_k: CacheType, type_v: CacheType) -> Callable[..., None]:
     """Arguments: k, its stride, v, its stride, cache, block bytes, offset of values, heads, head_k, head_v.
 
     Behind a sequence's last token the values of the block are cleared: masked positions have weight 0, and 0 times
-    what another sequence left there must be 0.
+    what another sequence left there must be 0. Narrow types never hold what is not a finite number once the block was
+    cleared at its first token, so that once is enough for them.
     """
     put_key, put_value = build_put(type_k)[0], build_put(type_v)[1]
     key_bytes, value_bytes = type_k.size * POSITIONS, type_v.size * POSITIONS
     key_unit, value_unit = type_k.padded(1), type_v.padded(1)
     key_steps, value_steps = (POSITIONS // 16 if t.name == "q8_0" else 0 for t in (type_k, type_v))
     value_size, value_quantised = type_v.size, type_v.name == "q8_0"
+    value_wide = type_v.name == "f32"
 
     @njit
     def clear_behind(head: int, padded: int, place: int) -> None:
@@ -99,7 +101,8 @@ def build_store(type_k: CacheType, type_v: CacheType) -> Callable[..., None]:
             position = int32_at(get(context, ROW_POSITIONS) + 4 * t)
             block = block_address(context, sequence, position, base, block_bytes)
             place = position % POSITIONS
-            last = t + 1 == int32_at(get(context, STARTS) + 4 * (sequence + 1))
+            starts = get(context, STARTS) + 4 * sequence
+            last = t + 1 == int32_at(starts + 4) and (value_wide or t - place >= int32_at(starts))
             for h in range(heads):
                 put_key(k + t * kstride + 4 * h * head_k, head_k, kpad, block + h * kbytes, place)
                 values = block + offset + h * vbytes

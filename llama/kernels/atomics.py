@@ -10,7 +10,7 @@ from llama.kernels.simd import I64
 from llama.kernels.vectors import emitted, int_at
 
 i64, void = types.int64, types.void
-SPINS = 1000  # about 20 microseconds, several times the usual wait
+SPINS = 150  # about 3 microseconds; where threads share a core, each turn more delays what is waited for
 LINE = 64  # bytes of a cache line
 
 

@@ -1,11 +1,15 @@
 """Compiles a function with numba where that is installed; without it the same function runs as plain Python.
 
-The three packages whose loops are worth compiling (`kernels`, `tokenizer`, `grammar`) stand side by side and may not
-import each other, so what they share stands below them.
+The packages whose loops are worth compiling may not all import each other, so what they share stands below them.
 """
 
+import hashlib
 import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -18,15 +22,52 @@ except ImportError:  # a platform without numba
 
 #: Whether functions are compiled at all.
 COMPILES = numba is not None
+_SOURCES = Path(__file__).parent
 _log = logging.getLogger(__name__)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """`function` as machine code that runs without the GIL, kept on disk where numba finds a folder it may write to."""
+    """`function` as machine code that runs without the GIL, kept on disk where there is a folder to keep it in."""
     if numba is None:
         return function
-    try:
-        return cast("Callable[P, R]", numba.njit(nogil=True, cache=True)(function))
-    except RuntimeError as problem:
-        _log.info("compiled code is not kept: %s", problem)
+    folder = _folder(function.__module__.split(".")[1])
+    if folder is None:
         return cast("Callable[P, R]", numba.njit(nogil=True)(function))
+    with _kept_in(folder):
+        return cast("Callable[P, R]", numba.njit(nogil=True, cache=True)(function))
+
+
+@cache
+def _folder(package: str) -> Path | None:
+    """Where the code of a package is kept: a new folder whenever one of its sources changes.
+
+    numba looks only at the file that a function is in, and would go on using code that calls an older version of a
+    function of another file.
+    """
+    digest = hashlib.sha256()
+    for source in sorted((_SOURCES / package).rglob("*.py")):
+        digest.update(source.read_bytes())
+    folder = Path.home() / ".cache" / "llama-server-py" / "jit" / f"{package}-{digest.hexdigest()[:16]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        _log.info("compiled code is not kept: %s", problem)
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+@contextmanager
+def _kept_in(folder: Path) -> Iterator[None]:
+    """Let numba keep in `folder` what is declared meanwhile."""
+    usual = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        numba.config.CACHE_DIR = usual
+
+
+def is_kept(package: str) -> bool:
+    """Whether the compiled code of `package` is on disk already, or could not be kept there anyway."""
+    folder = _folder(package) if COMPILES else None
+    return folder is None or any(folder.rglob("*.nbi"))

@@ -87,7 +87,7 @@ def _job(service: Service, body: Body, prefix: str) -> tuple[Job, ChatCall, Chat
         prompt,
         id=head.id,
         n_probs=max(1, chat.logprobs) if chat.logprobs is not None else 0,
-        constraint=plan_constraint(plan, parts.trie),
+        constraint=plan_constraint(plan, parts.trie) if plan.grammar is not None else None,
         preserved=preserved,
         budget=_budget(service, chat, plan),
     )

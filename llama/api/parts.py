@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from llama.api.parse import Defaults
 from llama.chat import Templates, load_templates
 from llama.engine.model import Loaded
 from llama.grammar import TokenTrie, compile_grammar
+from llama.grammar.warming import Warming
 from llama.modelfile import ModelFile
 from llama.models import load_model
 from llama.sampling import SamplingVocab
@@ -47,6 +48,7 @@ class Parts:
     openai: Defaults
     description: Description = Description()
     metadata: Mapping[str, object] = field(default_factory=dict)
+    warming: Warming = field(default_factory=Warming.done)
 
     @property
     def vocab(self) -> Vocab:
@@ -66,7 +68,8 @@ class Parts:
 
     @cached_property
     def trie(self) -> TokenTrie:
-        """The vocabulary as grammars see it."""
+        """The vocabulary as grammars see it. Waits while the matcher is being compiled beside us."""
+        self.warming.wait()
         vocab = self.vocab
         texts = {vocab.text(token): token for token in range(vocab.n_vocab)}
         padding = self.model.n_vocab - vocab.n_vocab  # some models have more logits than tokens
@@ -76,7 +79,8 @@ class Parts:
     def warm_up(self) -> None:
         """Make what the first requests would else wait for."""
         self.controls.search("")
-        compile_grammar('root ::= "a"').constraint(self.trie).mask()
+        if not self.warming.running:
+            compile_grammar('root ::= "a"').constraint(self.trie).mask()
 
 
 def parts_of(
@@ -104,6 +108,7 @@ def load_parts(settings: Settings) -> Parts:
     """Open and load the model that `settings` name. Raises ModelFileError, DownloadError, SettingsError."""
     path = find_model(settings)
     log.info("loading %s", path)
+    warming = Warming.started() if settings.warmup else Warming.done()
     with ModelFile.open(path) as file:
         vocab = load_vocab(file.metadata)
         model = load_model(
@@ -125,7 +130,7 @@ def load_parts(settings: Settings) -> Parts:
             file_type=file.file_type,
             name=str(file.metadata.get("general.name", "")),
         )
-        parts = parts_of(settings, loaded, dict(file.metadata), description)
+        parts = replace(parts_of(settings, loaded, dict(file.metadata), description), warming=warming)
         if settings.warmup:
             parts.warm_up()
         return parts

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from llama.jit import compiled
 from llama.kernels import select
 
 Floats = NDArray[np.float32]
@@ -39,12 +40,10 @@ class Candidates(NamedTuple):
 
     def places(self, ids: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where the given tokens stand here: places, and for each its index into `ids`. Absent ones are left out."""
-        n = len(self.ids)
-        known = np.flatnonzero((ids >= 0) & (ids < n))
-        if len(known) == len(ids) and (self.ids[ids] == ids).all():  # the usual case: nothing was dropped or moved yet
-            return ids.astype(np.intp), known
+        if _stand_at_their_number(self.ids, ids):  # the usual case: nothing was dropped or moved yet
+            return ids.astype(np.intp), np.arange(len(ids))
         order = np.argsort(self.ids, kind="stable")
-        at = np.minimum(np.searchsorted(self.ids, ids, sorter=order), n - 1)
+        at = np.minimum(np.searchsorted(self.ids, ids, sorter=order), len(order) - 1)
         known = np.flatnonzero(self.ids[order[at]] == ids)
         return order[at[known]], known
 
@@ -70,6 +69,15 @@ class Candidates(NamedTuple):
         """Softmax of the logits."""
         weights = self.weights()
         return weights / total(weights)
+
+
+@compiled
+def _stand_at_their_number(all_ids: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
+    """True if each of `ids` stands in `all_ids` at the place that is its own number."""
+    different = 0
+    for id in ids:
+        different += id < 0 or id >= len(all_ids) or all_ids[id] != id
+    return different == 0
 
 
 def total(values: Floats) -> np.float32:

@@ -5,6 +5,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
+from llama.jit import compiled
 from llama.sampling.candidates import Candidates, Floats
 
 HIGHEST = np.float32(1e9)  # a negative penalty may not lift a logit out of what float32 can reckon with
@@ -67,8 +68,24 @@ def penalties(candidates: Candidates, window: Window, repeat: float, presence: f
     for every occurrence and `presence` once are taken off.
     """
     places, known = candidates.places(window.ids)
-    logits = candidates.logits[places]
-    with np.errstate(over="ignore"):  # minus infinity is a fine result
-        logits = np.where(logits <= 0, logits * np.float32(repeat), logits / np.float32(repeat))
-        logits -= window.counts[known] * np.float32(frequency) + np.float32(presence)
-    return candidates.changed(places, np.minimum(logits, HIGHEST))
+    logits = candidates.logits.copy()
+    with np.errstate(over="ignore"):  # minus infinity is a fine result; only plain Python would warn of it
+        _lower(logits, places, window.counts[known], np.float32(repeat), np.float32(presence), np.float32(frequency))
+    return Candidates(candidates.ids, logits)
+
+
+@compiled
+def _lower(
+    logits: Floats,
+    places: NDArray[np.intp],
+    counts: Floats,
+    repeat: np.float32,
+    presence: np.float32,
+    frequency: np.float32,
+) -> None:
+    """Penalises the logits at `places` where they stand."""
+    for i in range(len(places)):
+        logit = logits[places[i]]
+        logit = logit * repeat if logit <= 0 else logit / repeat
+        logit -= counts[i] * frequency + presence
+        logits[places[i]] = min(logit, HIGHEST)

@@ -149,8 +149,10 @@ def _adaptive(params: SamplingParams, generator: Generator) -> AdaptiveP | None:
 def _allowed(logits: Floats, mask: NDArray[np.bool_]) -> Floats:
     """The logits with everything outside the mask made impossible; tokens beyond the mask's end are outside it."""
     n = min(len(logits), len(mask))
-    allowed = np.full(len(logits), NEVER)
-    np.copyto(allowed[:n], logits[:n], where=mask[:n])
     if not mask[:n].any():
         raise GrammarError("the grammar allows no token of this model's vocabulary here")
+    if n == len(logits):
+        return select.masked(logits, mask[:n])
+    allowed = np.full(len(logits), NEVER)
+    allowed[:n] = select.masked(logits[:n], mask[:n])
     return allowed

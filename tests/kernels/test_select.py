@@ -51,3 +51,15 @@ def test_repeats_agree_with_comparing_everywhere() -> None:
             while k + slow[k] < n and tokens[slow[k]] == tokens[k + slow[k]]:
                 slow[k] += 1
         assert select.repeats(tokens, 5).tolist() == [min(length, 5) for length in slow]
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_a_mask_leaves_the_allowed_logits(compiles: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(select, "COMPILES", compiles and select.COMPILES)
+    logits = np.array([1, np.nan, 3, -np.inf, 5], np.float32)
+    mask = np.array([True, True, False, True, False])
+    mask.flags.writeable = False
+    masked = select.masked(logits, mask)
+    assert masked.dtype == np.float32
+    np.testing.assert_array_equal(masked, [1, np.nan, -np.inf, -np.inf, -np.inf])
+    assert logits[2] == 3

@@ -142,7 +142,7 @@ def verbose_body(job: Job) -> dict[str, object]:
     return {
         "prompt": job.vocab.decode(request.prompt, special=True),
         "tokens_evaluated": len(request.prompt),
-        "generation_settings": generation_settings(request, job.call),
+        "generation_settings": generation_settings(request, job.call, job.vocab.eog),
     }
 
 

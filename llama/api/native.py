@@ -32,7 +32,7 @@ class NativeAnswer(Answer):
         choice = self._choices[self.index(prompt, event.index)]
         choice.content += event.text
         choice.tokens.append(event.id)
-        body = self._partial(prompt, event.index, event.text, [event.id])
+        body = self._partial(prompt, event, event.text, [event.id])
         body["tokens_predicted"] = event.timings.predicted_n
         if event.logprobs is not None:
             choice.entries.append(event.logprobs)
@@ -52,7 +52,7 @@ class NativeAnswer(Answer):
             choice.entries.append(event.logprobs)
         if event.text or event.stop_token is not None:
             tokens = [] if event.stop_token is None else [event.stop_token]
-            body = self._partial(prompt, event.index, event.text, tokens)
+            body = self._partial(prompt, event, event.text, tokens)
             body["tokens_predicted"] = event.n_tokens
             if event.logprobs is not None:
                 body["completion_probabilities"] = [self._item(event.logprobs)]
@@ -60,7 +60,7 @@ class NativeAnswer(Answer):
         return [*chunks, self._final(prompt, event, "", [])]
 
     def progress(self, prompt: int, event: PromptProgress) -> list[Chunk]:
-        return [{**self._partial(prompt, event.index, "", []), "prompt_progress": progress_body(event)}]
+        return [{**self._partial(prompt, event, "", []), "prompt_progress": progress_body(event)}]
 
     def ending(self) -> bytes:
         return b""
@@ -75,13 +75,15 @@ class NativeAnswer(Answer):
             bodies.append(body)
         return bodies[0] if len(bodies) == 1 else bodies
 
-    def _partial(self, prompt: int, choice: int, content: str, tokens: list[int]) -> dict[str, Any]:
+    def _partial(
+        self, prompt: int, event: Token | Finished | PromptProgress, content: str, tokens: list[int]
+    ) -> dict[str, Any]:
         return {
-            "index": self.index(prompt, choice),
+            "index": self.index(prompt, event.index),
             "content": content,
             "tokens": tokens,
             "stop": False,
-            "id_slot": -1,
+            "id_slot": event.id_slot,
             "tokens_predicted": 0,
             "tokens_evaluated": len(self.job.prompts[prompt]),
         }
@@ -100,7 +102,7 @@ class NativeAnswer(Answer):
             "model": self.job.head.model,
             "tokens_predicted": end.n_tokens,
             "tokens_evaluated": len(ids),
-            "generation_settings": generation_settings(self.job.requests[prompt], call),
+            "generation_settings": generation_settings(self.job.requests[prompt], call, self.job.vocab.eog),
             "prompt": self.job.vocab.decode(ids, special=True),
             "has_new_line": end.has_new_line,
             "truncated": end.truncated,

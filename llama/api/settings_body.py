@@ -1,6 +1,7 @@
 """`generation_settings` as llama-server shows them: what a request was understood to ask."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from llama.api.call import Call
@@ -71,10 +72,13 @@ def request_body(request: Request, *, texts: bool = True) -> dict[str, Any]:
     return body
 
 
-def generation_settings(request: Request, call: Call) -> dict[str, Any]:
-    """`generation_settings` of a native answer."""
+def generation_settings(request: Request, call: Call, eog: Iterable[int] = ()) -> dict[str, Any]:
+    """`generation_settings` of a native answer; `eog` are the end tokens, which `ignore_eos` bans."""
     grammar = call.rule.value if call.rule is not None and call.rule.kind == "grammar" else ""
-    return request_body(request) | {
+    body = request_body(request)
+    if request.sampling.ignore_eos:
+        body["logit_bias"] += [{"bias": None, "token": token} for token in sorted(eog)]
+    return body | {
         "stream": call.stream,
         "grammar": grammar,
         "grammar_lazy": call.lazy,

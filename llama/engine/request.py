@@ -85,6 +85,7 @@ class PromptProgress:
     cache: int
     processed: int
     time_ms: float
+    id_slot: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ class Token:
     text: str
     logprobs: Logprobs | None
     timings: Timings
+    id_slot: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ class Sequence:
         """Tell how far the prompt has been read, if the caller wants to know."""
         if self.request.progress and not self.index and not self.prompt_done and self.chain is not None:
             passed = (now - self.admitted) * 1000
-            self.publish(PromptProgress(0, self.n_prompt, self.cache_n, self.chain.length, passed))
+            self.publish(PromptProgress(0, self.n_prompt, self.cache_n, self.chain.length, passed, self.slot))
 
     def report_scores(self) -> None:
         """Send the prompt's log-probabilities; the other choices send those of the first."""
@@ -136,7 +136,8 @@ class Sequence:
         if not begun:
             self.first_token = now
         if end is None or end.stop_token is None:
-            self.publish(Token(self.index, writer.token, writer.text, writer.logprobs, self.timings(now)))
+            token = Token(self.index, writer.token, writer.text, writer.logprobs, self.timings(now), self.slot)
+            self.publish(token)
         return end
 
     def report_end(self, end: End, n_cached: int) -> None:

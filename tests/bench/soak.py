@@ -191,7 +191,8 @@ def report(tally: Tally, held: int, took: list[float], failed: list[str], memory
     print(f"seconds for an answer: median {statistics.median(times):.1f}, longest {times[-1]:.1f}")
     print(f"lost: {len(tally.lost)} {Counter(tally.lost).most_common(3)}, still held: {held}")
     quick = " ".join(f"{took[int(share * (len(took) - 1))] * 1e3:.1f}" for share in (0.5, 0.99, 1))
-    print(f"/health (ms), median, 99 % and slowest: {quick}; failures: {failed[:3]}")
+    slow = sum(value > HEALTH_LIMIT for value in took)
+    print(f"/health (ms), median, 99 % and slowest: {quick}; {slow} of {len(took)} too slow; failures: {failed[:3]}")
     print(f"memory (MB) after each tenth: {' '.join(f'{value:.0f}' for value in memory)}; second half {growth:+.1%}")
     return not (tally.lost or held or failed or took[-1] > HEALTH_LIMIT or growth > GROWTH_LIMIT)
 

@@ -14,6 +14,11 @@ def state_bytes(size: int) -> int:
     return -(-4 * size // 64) * 64
 
 
+#: A cache of up to so many bytes is taken from the system at once. Else a block that is the first in its huge pages,
+#: one a layer, makes a step a hundred milliseconds long; a larger cache still grows with what is asked of it.
+TOUCHED_AT_ONCE = 1 << 30
+
+
 class Storage:
     """Memory of all cache layers (n_blocks, block bytes) and of all states (n_states, floats)."""
 
@@ -30,6 +35,9 @@ class Storage:
         """Make room, dropping what was there."""
         self._caches = [Memory(size * n_blocks) for size in self._sizes]
         self._states = [Memory(size * n_states) for size in self._state_sizes]
+        if sum(cache.size for cache in self._caches) <= TOUCHED_AT_ONCE:
+            for cache in self._caches:
+                cache.bytes.fill(0)
 
     def address(self, kind: str, index: int) -> int:
         """Where a cache layer or a state layer begins."""

@@ -8,7 +8,7 @@ import pytest
 from tests.acceptance.hosting import Client, Hosted
 from tests.running import RunningServer
 
-PRESET = "-c 512 -b 32 -np 2 -n 64 --seed 42 --temp 0.8 --alias tinyllama-2".split()
+PRESET = ["-c", "512", "-b", "32", "-np", "2", "-n", "64", "--seed", "42", "--temp", "0.8", "--alias", "tinyllama-2"]
 
 Host = Callable[..., Hosted]
 

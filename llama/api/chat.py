@@ -20,7 +20,7 @@ from llama.api.run import Run
 from llama.api.service import Service
 from llama.chat import ChatPlan, prepare
 from llama.engine.request import ReasoningBudget
-from llama.errors import InvalidRequest
+from llama.errors import GrammarError, InvalidRequest, SchemaError
 
 Body = Mapping[str, Any]
 
@@ -100,24 +100,29 @@ def _plan(service: Service, chat: ChatCall) -> ChatPlan:
     """The plan of a call, with what the settings say where the call does not."""
     settings, call = service.settings, chat.call
     rule = call.rule
-    return prepare(
-        service.parts.templates,
-        guarded(chat.messages, service.parts.controls),
-        tools=chat.tools,
-        tool_choice=chat.tool_choice,
-        parallel_tool_calls=chat.parallel_tool_calls,
-        response_schema=rule.value if rule is not None and rule.kind == "schema" else None,
-        grammar=gbnf(rule) if rule is not None and rule.kind != "schema" else None,
-        reasoning_format=chat.reasoning_format or settings.reasoning_format,
-        enable_thinking=_thinking(service, chat),
-        reasoning_effort=chat.reasoning_effort or settings.reasoning_effort,
-        add_generation_prompt=chat.add_generation_prompt,
-        continue_final_message=chat.continue_final_message,
-        prefill_assistant=settings.prefill_assistant,
-        thinking_forced_open=chat.thinking_forced_open,
-        parse_tool_calls=chat.parse_tool_calls and not settings.skip_chat_parsing,
-        kwargs={**(settings.chat_template_kwargs or {}), **chat.template_kwargs},
-    )
+    try:
+        return prepare(
+            service.parts.templates,
+            guarded(chat.messages, service.parts.controls),
+            tools=chat.tools,
+            tool_choice=chat.tool_choice,
+            parallel_tool_calls=chat.parallel_tool_calls,
+            response_schema=rule.value if rule is not None and rule.kind == "schema" else None,
+            grammar=gbnf(rule) if rule is not None and rule.kind != "schema" else None,
+            reasoning_format=chat.reasoning_format or settings.reasoning_format,
+            enable_thinking=_thinking(service, chat),
+            reasoning_effort=chat.reasoning_effort or settings.reasoning_effort,
+            add_generation_prompt=chat.add_generation_prompt,
+            continue_final_message=chat.continue_final_message,
+            prefill_assistant=settings.prefill_assistant,
+            thinking_forced_open=chat.thinking_forced_open,
+            parse_tool_calls=chat.parse_tool_calls and not settings.skip_chat_parsing,
+            kwargs={**(settings.chat_template_kwargs or {}), **chat.template_kwargs},
+        )
+    except (GrammarError, SchemaError) as error:
+        if rule is not None and error.field in ("response_format", "grammar"):
+            error.field = rule.field  # the name under which the caller sent it
+        raise
 
 
 def _thinking(service: Service, chat: ChatCall) -> bool | None:

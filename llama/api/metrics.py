@@ -12,6 +12,7 @@ from llama.errors import NotSupported
 
 CONTENT_TYPE = "text/plain; version=0.0.4"
 PREFIX = "llamacpp:"
+MAXIMUM = b"# TYPE llamacpp:n_tokens_max"
 COUNTERS = {
     # name: where the engine counts it, help
     "prompt_tokens": ("prompt_tokens", "Number of prompt tokens processed."),
@@ -97,7 +98,10 @@ class Exposition:
 
     def text(self) -> bytes:
         """The page that Prometheus reads."""
-        return bytes(generate_latest(self._registry))
+        text = bytes(generate_latest(self._registry))
+        return text.replace(
+            MAXIMUM + b" gauge", MAXIMUM + b" counter"
+        )  # llama-server's type, for a name without _total
 
 
 def metrics_text(service: "Service") -> bytes:

@@ -239,6 +239,8 @@ def embedding_inputs(body: Body) -> Any:
     value = body.get("input") if body.get("input") is not None else body.get("content")
     if value is None:
         raise InvalidRequest('"input" or "content" must be provided', "input")
+    if value == "":
+        raise InvalidRequest('"input" must not be empty', "input")
     return value
 
 

@@ -1,6 +1,5 @@
 """Watches the model load inside the worker: says when it is ready, and ends the process when it fails."""
 
-import gc
 import os
 import sys
 import threading
@@ -26,9 +25,6 @@ def _wait(service: Service) -> None:
             return
         print(f"error: {error}", file=sys.stderr, flush=True)
         os._exit(LOAD_FAILED)
-    # a vocabulary is some hundred thousand objects that stay: going through them again and again would hold up streams
-    gc.collect()
-    gc.freeze()
     print("\n".join(ready_lines(service)), flush=True)
 
 

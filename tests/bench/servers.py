@@ -61,10 +61,9 @@ def ours(model: Path, port: int, log: Path, *arguments: str) -> Server:
 
 
 def rival(binary: Path, model: Path, port: int, log: Path, *arguments: str) -> Server:
-    """A llama-server binary on `model`, with as many slots and threads."""
-    threads = str(len(_affinity()))
-    command = [str(binary), "-m", str(model), "--port", str(port), "-np", "8", "-c", "8192", "-t", threads, *arguments]
-    return Server("llama.cpp", command, port, log)
+    """A llama-server binary on `model`, with as many slots and threads, and one pool of context as ours has."""
+    shape = ["-np", "8", "-c", "8192", "--kv-unified", "-t", str(len(_affinity()))]
+    return Server("llama.cpp", [str(binary), "-m", str(model), "--port", str(port), *shape, *arguments], port, log)
 
 
 def _affinity() -> set[int]:

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import ParamSpec, TypeVar, cast
 
+from llama.folder import default_cache_dir
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -47,7 +49,7 @@ def _folder(package: str) -> Path | None:
     digest = hashlib.sha256()
     for source in sorted((_SOURCES / package).rglob("*.py")):
         digest.update(source.read_bytes())
-    folder = Path.home() / ".cache" / "llama-server-py" / "jit" / f"{package}-{digest.hexdigest()[:16]}"
+    folder = default_cache_dir() / "jit" / f"{package}-{digest.hexdigest()[:16]}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama.errors import NotSupported
+from llama.folder import default_cache_dir
 from llama.kernels import detect, operations, sequences
 from llama.kernels.attention import scratch_bytes
 from llama.kernels.attention_tiles import POSITIONS, CacheType
@@ -33,7 +34,7 @@ _MODULES = (operations, sequences)  # whose import registers the operations
 
 def default_code_folder() -> Path:
     """Where compiled code is kept unless told otherwise."""
-    return Path.home() / ".cache" / "llama-server-py" / "kernels"
+    return default_cache_dir() / "kernels"
 
 
 class CompiledExecutor:

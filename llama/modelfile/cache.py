@@ -12,15 +12,7 @@ from tqdm import tqdm
 
 from llama.errors import DownloadError
 
-FOLDER = "llama-server-py"
 CHUNK = 1 << 20
-
-
-def default_cache_dir(platform: str = sys.platform, home: Path | None = None) -> Path:
-    """The platform's folder for things that can be fetched again."""
-    home = home or Path.home()
-    parents = {"darwin": home / "Library" / "Caches", "win32": home / "AppData" / "Local"}
-    return parents.get(platform, home / ".cache") / FOLDER
 
 
 @contextmanager

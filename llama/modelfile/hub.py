@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from llama.errors import DownloadError
-from llama.modelfile.cache import Bar, check_file, default_cache_dir, writing
+from llama.folder import default_cache_dir
+from llama.modelfile.cache import Bar, check_file, writing
 from llama.modelfile.choice import PREFERRED, choose, models, with_shards
 
 REPO = re.compile(r"[\w.-]+/[\w.-]+")

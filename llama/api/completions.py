@@ -67,6 +67,7 @@ def infill_answer(service: Service, body: Body) -> Answer:
         infill,
         n_batch=settings.batch_size,
         n_ctx=service.n_ctx,
+        n_predict=settings.n_predict,
         suffix_first=settings.spm_infill,
     )
     check_length([prompt], service.n_ctx)

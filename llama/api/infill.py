@@ -18,14 +18,12 @@ def require_infill(vocab: Vocab) -> tuple[int, int, int]:
     return vocab.fim_pre, vocab.fim_suf, vocab.fim_mid
 
 
-def gap(
-    vocab: Vocab, prefix: Sequence[int], suffix: Sequence[int], *, suffix_first: bool, extra: Sequence[int] = ()
-) -> list[int]:
-    """`[extra] [BOS] PRE prefix SUF suffix MID`, or with `suffix_first` `[extra] [BOS] SUF suffix PRE prefix MID`."""
+def gap(vocab: Vocab, prefix: Sequence[int], suffix: Sequence[int], *, suffix_first: bool) -> list[int]:
+    """`[BOS] PRE prefix SUF suffix MID`, or with `suffix_first` `[BOS] SUF suffix PRE prefix MID`."""
     pre, suf, mid = require_infill(vocab)
     bos = [vocab.bos] if vocab.add_bos and vocab.bos is not None else []
     before, after = [pre, *prefix], [suf, *suffix]
-    return [*extra, *bos, *(after + before if suffix_first else before + after), mid]
+    return [*bos, *(after + before if suffix_first else before + after), mid]
 
 
 def suffix_prompt(vocab: Vocab, prompt: Sequence[int], suffix: str, *, suffix_first: bool) -> list[int]:
@@ -36,19 +34,24 @@ def suffix_prompt(vocab: Vocab, prompt: Sequence[int], suffix: str, *, suffix_fi
     return gap(vocab, ids, plain(vocab, suffix), suffix_first=suffix_first)
 
 
-def infill_prompt(vocab: Vocab, call: InfillCall, *, n_batch: int, n_ctx: int, suffix_first: bool) -> list[int]:
-    """The prompt of /infill. Prefix, suffix and other files are cut so that they fit the batch and the context."""
+def infill_prompt(
+    vocab: Vocab, call: InfillCall, *, n_batch: int, n_ctx: int, n_predict: int, suffix_first: bool
+) -> list[int]:
+    """The prompt of /infill. Prefix, suffix and other files are cut so that they fit the batch and the context.
+
+    `n_predict` is the server's own, as llama-server counts; what it would leave no room for at all is cut further.
+    """
     require_infill(vocab)
-    added = plain(vocab, call.prompt)
+    added = vocab.encode(call.prompt, add_special=False, parse_special=True)
     prefix = plain(vocab, call.prefix)
     suffix = plain(vocab, call.suffix)
     prefix_room = 3 * (n_batch // 4)
     suffix_room = max(0, n_batch // 4 - (2 + len(added)))
     prefix = prefix[max(0, len(prefix) - prefix_room) :] + added
+    near = gap(vocab, prefix, suffix[:suffix_room], suffix_first=suffix_first)
     extra = _extra(vocab, call.extra)
-    extra_room = max(0, n_ctx - n_batch - 2 * max(0, call.call.n_predict))
-    extra = extra[max(0, len(extra) - extra_room) :]
-    return gap(vocab, prefix, suffix[:suffix_room], suffix_first=suffix_first, extra=extra)
+    extra_room = min(n_ctx - n_batch - 2 * n_predict, n_ctx - len(near) - max(1, call.call.n_predict))
+    return extra[max(0, len(extra) - max(0, extra_room)) :] + near
 
 
 def _extra(vocab: Vocab, chunks: Sequence[tuple[str | None, str]]) -> list[int]:
@@ -58,7 +61,7 @@ def _extra(vocab: Vocab, chunks: Sequence[tuple[str | None, str]]) -> list[int]:
         ids += [vocab.fim_rep, *plain(vocab, "myproject\n")]
     for name, text in chunks:
         if vocab.fim_sep is not None:
-            ids += [vocab.fim_sep, *plain(vocab, f"{name or 'tmp'}\n")]
+            ids += [vocab.fim_sep, *plain(vocab, f"{'tmp' if name is None else name}\n")]
         else:
             ids += plain(vocab, SNIPPET)
         ids += plain(vocab, text)

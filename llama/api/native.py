@@ -103,7 +103,7 @@ class NativeAnswer(Answer):
             "tokens_predicted": end.n_tokens,
             "tokens_evaluated": len(ids),
             "generation_settings": generation_settings(self.job.requests[prompt], call, self.job.vocab.eog),
-            "prompt": self.job.vocab.decode(ids, special=True),
+            "prompt": self.job.prompt_text(prompt),
             "has_new_line": end.has_new_line,
             "truncated": end.truncated,
             "stop_type": end.reason,

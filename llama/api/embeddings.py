@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from llama.api.parse import embedding_inputs, whole_number
 from llama.api.prompt import prompts
 from llama.api.service import Service
-from llama.errors import InvalidRequest, NotSupported
+from llama.errors import ContextOverflow, InvalidRequest, NotSupported
 from llama.models.pooling import pool
 
 Body = Mapping[str, Any]
@@ -73,15 +73,22 @@ def _pooling(service: Service) -> str:
 def _inputs(service: Service, body: Body) -> list[list[int]]:
     value = embedding_inputs(body)
     found = prompts(value, service.parts.vocab, field="input")
-    limit = service.settings.batch_size if service.parts.model.is_encoder else service.n_ctx
-    for ids in found:
-        if len(ids) > limit:
+    check_sizes(service, found, "input")
+    return found
+
+
+def check_sizes(service: Service, inputs: list[list[int]], field: str) -> None:
+    """Raise InvalidRequest, naming `field`, if an input is longer than can be read: encoders read it all at once."""
+    at_once, n_ctx = service.settings.batch_size, service.n_ctx
+    for ids in inputs:
+        if service.parts.model.is_encoder and len(ids) > at_once:
             raise InvalidRequest(
                 f"input ({len(ids)} tokens) is too large to process. increase the physical batch size "
-                f"(current batch size: {limit})",
-                "input",
+                f"(current batch size: {at_once})",
+                field,
             )
-    return found
+        if len(ids) > n_ctx:
+            raise ContextOverflow(len(ids), n_ctx)
 
 
 def _normalize(service: Service, body: Body) -> int:

@@ -22,13 +22,18 @@ def guarded(messages: list[Any], controls: re.Pattern[str]) -> list[Any]:
     ]
 
 
+def guarded_text(text: str, controls: re.Pattern[str]) -> str:
+    """The text, with guards in every control token's text."""
+    return controls.sub(lambda found: GUARD.join(found.group()), text)
+
+
 def _is_users(message: Any) -> bool:
     return isinstance(message, Mapping) and any(message.get("role") == role for role in USERS) and "content" in message
 
 
 def _content(content: Any, controls: re.Pattern[str]) -> Any:
     if isinstance(content, str):
-        return controls.sub(lambda found: GUARD.join(found.group()), content)
+        return guarded_text(content, controls)
     if not isinstance(content, list):
         return content
     return [

@@ -16,6 +16,7 @@ class Batch:
     blocks      (S, B) int32   cache block of position p is blocks[s, p // block_size]; unused entries are -1
     states      (S,) int32   state slot of the sequence, for recurrent layers; reset by the executor at position 0
     outputs     (O,) int32   rows whose result is wanted, ascending
+    scales      (S, A) float32   how strong each adapter is for the sequence; None: no adapter is used
     """
 
     tokens: NDArray[np.int32]
@@ -24,3 +25,4 @@ class Batch:
     blocks: NDArray[np.int32]
     states: NDArray[np.int32]
     outputs: NDArray[np.int32]
+    scales: NDArray[np.float32] | None = None

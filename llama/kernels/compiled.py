@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from llama.errors import NotSupported
 from llama.folder import default_cache_dir
-from llama.kernels import detect, operations, sequences
+from llama.kernels import adapters, detect, operations, sequences
 from llama.kernels.attention import scratch_bytes
 from llama.kernels.attention_tiles import POSITIONS, CacheType
 from llama.kernels.batch import Batch
@@ -29,7 +29,7 @@ __all__ = ["CompiledExecutor", "Unsupported"]
 
 MOST_ROWS = 512  # tokens in one pass; longer batches are run in parts
 MOST_WANTED = 64  # results in one pass
-_MODULES = (operations, sequences)  # whose import registers the operations
+_MODULES = (adapters, operations, sequences)  # whose import registers the operations
 
 
 def default_code_folder() -> Path:

@@ -23,6 +23,8 @@ SPANS = 14  # how many spans the longest context has, when spans are shared out;
 PARTIALS = 15
 SCRATCH = 16
 SCRATCH_BYTES = 17  # of each thread
+SCALES = 18  # address of float32, how strong each adapter is for each sequence; 0: no adapter is used
+SCALES_STRIDE = 19  # bytes of a sequence's row of SCALES
 SIZE = 32
 
 ALL, WANTED = 0, 1  # kinds of rows that an operation works on

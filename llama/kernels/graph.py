@@ -206,6 +206,21 @@ class Graph:
         """Sum of the K slots, weighted.   x: (T, K * n)   ->   (T, n)"""
         return self._add("expert_sum", 2 * x.width // chosen.width, (x, chosen))
 
+    # --- adapters ---
+
+    def adapter_scales(self, adapters: Sequence[int], factors: Sequence[float]) -> Value:
+        """(T, n): how strong each of these adapters is for the row's sequence (Batch.scales), times its factor."""
+        ids, numbers = np.array(adapters, np.int32), np.array(factors, np.float32)
+        return self._add("adapter_scales", len(ids), (), (), adapters=ids, factors=numbers)
+
+    def adapted(self, y: Value, x: Value, scales: Value, a: Tensor, b: Tensor) -> Value:
+        """y + ((x @ a.T) * scales) @ b.T.   a: (n * rank, in)   b: (out, n * rank)   scales: (T, n), stretched
+
+        A row whose scales are all 0 keeps the bits of y.
+        """
+        _check(a.shape[1] == x.width and b.shape == (y.width, a.shape[0]), f"{a.name}: {a.shape}, {b.shape}")
+        return self._add("adapted", y.width, (y, x, scales), (a, b))
+
     # --- rows ---
 
     def norm(

@@ -48,6 +48,11 @@ class Context:
             places.ROW_SEQUENCES: sequences,
             places.ITEMS: items,
         }
+        scales = None if batch.scales is None else np.ascontiguousarray(batch.scales, np.float32)
+        self.values[places.SCALES] = self.values[places.SCALES_STRIDE] = 0
+        if scales is not None and scales.size:
+            arrays[places.SCALES] = scales
+            self.values[places.SCALES_STRIDE] = scales.strides[0]
         for place, array in arrays.items():
             self.values[place] = array.ctypes.data
         self._arrays = list(arrays.values())
@@ -104,4 +109,5 @@ def _rows(batch: Batch, start: int, end: int) -> Batch:
         blocks=batch.blocks[kept],
         states=batch.states[kept],
         outputs=(wanted - start).astype(np.int32),
+        scales=None if batch.scales is None else batch.scales[kept],
     )

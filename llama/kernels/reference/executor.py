@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from llama.kernels.batch import Batch
 from llama.kernels.graph import Graph
-from llama.kernels.reference import attention, elements, matrices, recurrent, rows
+from llama.kernels.reference import adapters, attention, elements, matrices, recurrent, rows
 from llama.kernels.reference.memory import Memory
 from llama.kernels.reference.step import OPERATIONS, Step
 from llama.kernels.reference.weights import WeightStore
 
 #: The modules whose import fills OPERATIONS.
-_MODULES = (attention, elements, matrices, recurrent, rows)
+_MODULES = (adapters, attention, elements, matrices, recurrent, rows)
 
 
 class ReferenceExecutor:

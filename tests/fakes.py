@@ -105,30 +105,31 @@ class HonestCache:
         results = []
         for s in range(len(batch.positions)):
             first, last = int(batch.starts[s]), int(batch.starts[s + 1])
+            seed = lora_seed(() if batch.scales is None else batch.scales[s].tolist())
             for row in range(first, last):
                 position = int(batch.positions[s]) + row - first
-                history = self._write(batch.blocks[s], position, int(batch.tokens[row]), row in wanted)
+                history = self._write(batch.blocks[s], position, int(batch.tokens[row]), seed, row in wanted)
                 self._advance(int(batch.states[s]), position, int(batch.tokens[row]))
                 if history is not None:
-                    results.append(self._result(history, hidden))
+                    results.append(self._result([seed, *history] if seed else history, hidden))
         return np.stack(results) if results else np.zeros((0, 0), np.float32)
 
-    def _write(self, blocks: NDArray[np.int32], position: int, token: int, wanted: bool) -> list[int] | None:
+    def _write(self, blocks: NDArray[np.int32], position: int, token: int, seed: int, wanted: bool) -> list[int] | None:
         """Put a token in its cell; when its result is wanted, everything up to it as read back from the cells."""
         size = self.block_size
-        before = self.digests[blocks[(position - 1) // size], (position - 1) % size] if position else np.uint64(0)
+        before = self.digests[blocks[(position - 1) // size], (position - 1) % size] if position else np.uint64(seed)
         block = blocks[position // size]
         assert block >= 0, f"no block for position {position}"
         self.tokens[block, position % size] = token
         self.digests[block, position % size] = digest(before, token)
-        return self._read(blocks, position) if wanted else None
+        return self._read(blocks, position, seed) if wanted else None
 
-    def _read(self, blocks: NDArray[np.int32], position: int) -> list[int]:
+    def _read(self, blocks: NDArray[np.int32], position: int, seed: int) -> list[int]:
         used = blocks[: position // self.block_size + 1]
         assert (used >= 0).all(), f"position {position} lies on missing blocks {used}"
         history: list[int] = self.tokens[used].reshape(-1)[: position + 1].tolist()
         digests = self.digests[used].reshape(-1)
-        before = np.uint64(0)
+        before = np.uint64(seed)
         for at, token in enumerate(history):
             before = digest(before, token)
             assert digests[at] == before, f"cell {at} of {blocks} was written by another sequence"
@@ -165,6 +166,11 @@ class HonestCache:
 
     def close(self) -> None:
         self.closed = True
+
+
+def lora_seed(scales: Sequence[float]) -> int:
+    """A number that stands for a setting of the adapters; 0 when none is used."""
+    return hash((*scales, "lora")) & 0x7FFFFFFF if any(scales) else 0
 
 
 def digest(before: np.uint64, token: int) -> np.uint64:

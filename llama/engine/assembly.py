@@ -45,7 +45,15 @@ class Assembly:
             self._block_table(n),
             self._states[:n],
             self._outputs[: self.n_outputs],
+            self._scales(),
         )
+
+    def _scales(self) -> NDArray[np.float32] | None:
+        """How strong each adapter is for each chain, None if no chain uses any."""
+        width = max((len(chain.lora) for chain in self._chains), default=0)
+        if not width:
+            return None
+        return np.array([chain.lora or (0.0,) * width for chain in self._chains], np.float32)
 
     def _block_table(self, n: int) -> NDArray[np.int32]:
         width = max((len(chain.blocks) for chain in self._chains), default=0)

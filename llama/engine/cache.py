@@ -3,7 +3,8 @@
 A block holds the keys and values of `size` consecutive positions. Blocks form a tree: a block is known by its parent
 and by the tokens in it, and two sequences share a block only if every token from the first on is the same. Tokens are
 compared themselves; the look-up by (parent, first token) only narrows the search. An identity is never given out twice,
-so a block whose parent was evicted can not be found by mistake.
+so a block whose parent was evicted can not be found by mistake. Adapters change what a model keeps of a text: each
+setting of them has a tree of its own.
 
 Unused blocks keep their content until somebody needs the room: least recently used first, the end of a text before its
 beginning.
@@ -15,7 +16,10 @@ from typing import Protocol
 
 import numpy as np
 
-ROOT = 0
+#: How strong each adapter is. All zero is the same as (): no adapter.
+Lora = tuple[float, ...]
+#: The parent of a text's first block when no adapter is used; else that parent is the adapters' setting.
+ROOT: Lora = ()
 
 
 class BlockCopier(Protocol):
@@ -25,15 +29,18 @@ class BlockCopier(Protocol):
 
 
 class Chain:
-    """The blocks of one sequence; the first `length` positions of them are filled. `state` is its recurrent state."""
+    """The blocks of one sequence; the first `length` positions of them are filled. `state` is its recurrent state.
 
-    __slots__ = ("blocks", "length", "row", "state")
+    `lora`: the adapters that it is read with.
+    """
 
-    def __init__(self, max_blocks: int, state: int = 0) -> None:
+    __slots__ = ("blocks", "length", "lora", "row", "state")
+
+    def __init__(self, max_blocks: int, state: int = 0, lora: Lora = ROOT) -> None:
         self.blocks: list[int] = []
         self.row = np.full(max_blocks, -1, np.int32)  # the same as `blocks`, ready to be copied into a batch
         self.length = 0
-        self.state = state
+        self.state, self.lora = state, lora
 
     def append(self, block: int) -> None:
         self.row[len(self.blocks)] = block
@@ -60,12 +67,12 @@ class BlockPool:
         self._copier = copier
         self._refs = [0] * n_blocks
         self._tokens: list[list[int]] = [[] for _ in range(n_blocks)]
-        self._identity = [ROOT] * n_blocks
-        self._parent = [ROOT] * n_blocks
+        self._identity = [0] * n_blocks
+        self._parent: list[int | Lora] = [ROOT] * n_blocks
         self._free = list(range(n_blocks - 1, -1, -1))
         self._idle: OrderedDict[int, None] = OrderedDict()  # unused blocks that remember something, oldest first
-        self._children: dict[tuple[int, int], list[int]] = {}  # (identity of the parent, first token) -> blocks
-        self._identities = ROOT
+        self._children: dict[tuple[int | Lora, int], list[int]] = {}  # (identity of the parent, first token) -> blocks
+        self._identities = 0
 
     @property
     def available(self) -> int:
@@ -75,13 +82,14 @@ class BlockPool:
     def blocks_for(self, n_tokens: int) -> int:
         return -(-n_tokens // self.size)
 
-    def chain(self, state: int = 0) -> Chain:
+    def chain(self, state: int = 0, lora: Lora = ROOT) -> Chain:
         """A new, empty chain."""
-        return Chain(self._max_blocks, state)
+        return Chain(self._max_blocks, state, root(lora))
 
-    def needed(self, tokens: Sequence[int], limit: int) -> int:
+    def needed(self, tokens: Sequence[int], limit: int, lora: Lora = ROOT) -> int:
         """Available blocks it would take to hold `tokens` and one more, sharing at most the first `limit`."""
-        parent, shared, idle = ROOT, 0, 0
+        parent: int | Lora = root(lora)
+        shared = idle = 0
         while (shared + 1) * self.size <= limit:
             block, common = self._longest(parent, tokens, shared * self.size, limit)
             if common < self.size:
@@ -89,9 +97,9 @@ class BlockPool:
             parent, shared, idle = self._identity[block], shared + 1, idle + (self._refs[block] == 0)
         return self.blocks_for(len(tokens) + 1) - shared + idle
 
-    def open(self, tokens: Sequence[int], limit: int) -> Chain:
+    def open(self, tokens: Sequence[int], limit: int, lora: Lora = ROOT) -> Chain:
         """A chain that already holds the longest known beginning of `tokens`, at most `limit` of them."""
-        chain = self.chain()
+        chain = self.chain(lora=lora)
         self.adopt(chain, tokens, limit)
         parent = self._last_identity(chain)
         if chain.length < limit and chain.length % self.size == 0:
@@ -116,7 +124,7 @@ class BlockPool:
 
     def fork(self, chain: Chain, state: int = 0) -> Chain:
         """Another chain over the same blocks; whoever writes first gets a copy of the block."""
-        other = self.chain(state)
+        other = self.chain(state, chain.lora)
         for block in chain.blocks[: self.blocks_for(chain.length)]:
             self._hold(block)
             other.append(block)
@@ -164,9 +172,10 @@ class BlockPool:
             self._drop_duplicate(chain.blocks[-1])
         self.truncate(chain, 0)
 
-    def forget(self, tokens: Sequence[int]) -> None:
+    def forget(self, tokens: Sequence[int], lora: Lora = ROOT) -> None:
         """Remove the unused blocks that hold a beginning of `tokens`."""
-        parent, at, found = ROOT, 0, []
+        parent: int | Lora = root(lora)
+        at, found = 0, []
         while at < len(tokens):
             block, common = self._longest(parent, tokens, at, len(tokens))
             if not common:
@@ -191,10 +200,10 @@ class BlockPool:
         indexed = [block for blocks in self._children.values() for block in blocks]
         assert sorted(indexed) == [b for b in range(self.n_blocks) if self._tokens[b]]
 
-    def _last_identity(self, chain: Chain) -> int:
-        return self._identity[chain.blocks[-1]] if chain.blocks else ROOT
+    def _last_identity(self, chain: Chain) -> int | Lora:
+        return self._identity[chain.blocks[-1]] if chain.blocks else chain.lora
 
-    def _longest(self, parent: int, tokens: Sequence[int], at: int, limit: int) -> tuple[int, int]:
+    def _longest(self, parent: int | Lora, tokens: Sequence[int], at: int, limit: int) -> tuple[int, int]:
         """The child of `parent` that shares most with tokens[at:limit], and how many tokens it shares."""
         best, most = -1, 0
         candidates = self._children.get((parent, tokens[at]))
@@ -259,7 +268,7 @@ class BlockPool:
                 self._clear(twin)
                 self._free.append(twin)
 
-    def _allocate(self, parent: int) -> int:
+    def _allocate(self, parent: int | Lora) -> int:
         if self._free:
             block = self._free.pop()
         else:
@@ -295,6 +304,11 @@ class BlockPool:
             if not siblings:
                 del self._children[self._parent[block], tokens[0]]
             self._tokens[block] = []
+
+
+def root(lora: Lora) -> Lora:
+    """The parent of the first block of a text that is read with these adapters."""
+    return lora if any(lora) else ROOT
 
 
 def shared_length(a: Sequence[int], b: Sequence[int]) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama.engine.assembly import Assembly
-from llama.engine.cache import Chain
+from llama.engine.cache import ROOT, Chain, Lora
 from llama.engine.memory import Memory
 from llama.engine.metrics import Metrics
 from llama.engine.model import LanguageModel
@@ -20,12 +20,12 @@ Hidden = NDArray[np.float32]
 
 
 class Input:
-    """One input; `result` will hold its hidden states, (T, n_embd)."""
+    """One input, read with the adapters `lora`; `result` will hold its hidden states, (T, n_embd)."""
 
-    __slots__ = ("chain", "parts", "result", "tokens")
+    __slots__ = ("chain", "lora", "parts", "result", "tokens")
 
-    def __init__(self, tokens: Sequence[int]) -> None:
-        self.tokens = list(tokens)
+    def __init__(self, tokens: Sequence[int], lora: Lora = ROOT) -> None:
+        self.tokens, self.lora = list(tokens), lora
         self.result: Future[Hidden] = Future()
         self.chain: Chain | None = None
         self.parts: list[Hidden] = []
@@ -76,7 +76,7 @@ class Embedder:
         chosen: list[tuple[Input, int]] = []
         left = self._n_batch
         for item in list(self._queue)[: 1 if self._model.has_state else AT_ONCE]:
-            chain = item.chain = item.chain or self._memory.blank()
+            chain = item.chain = item.chain or self._memory.blank(item.lora)
             pending = len(item.tokens) - chain.length
             n = pending if self._model.is_encoder else min(pending, left)
             if (n > left and chosen) or n == 0 or not self._memory.pool.extend(chain, n):

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama.engine import persist
+from llama.engine.cache import ROOT, Lora
 from llama.engine.embedding import Input
 from llama.engine.handle import Handle
 from llama.engine.loop import Limits, Loop
@@ -201,8 +202,11 @@ class Engine:
         loop = self._worker.loop
         return max(0, self._worker.n_open - len(loop.running)) if loop else 0
 
-    def submit_inputs(self, inputs: Items[Items[int]]) -> "list[Future[NDArray[np.float32]]]":
-        """Queue inputs for embedding; each future gives the hidden states of all tokens, (T, n_embd)."""
+    def submit_inputs(self, inputs: Items[Items[int]], lora: Lora = ROOT) -> "list[Future[NDArray[np.float32]]]":
+        """Queue inputs for embedding; each future gives the hidden states of all tokens, (T, n_embd).
+
+        lora: how strong each adapter is.
+        """
         self.start()
         worker = self._worker
         loop = worker.ready()
@@ -214,13 +218,13 @@ class Engine:
                     "tokens; increase the context size or shorten the input",
                     "input",
                 )
-        items = [Input(tokens) for tokens in inputs]
+        items = [Input(tokens, lora) for tokens in inputs]
         worker.embed(items)
         return [item.result for item in items]
 
-    def embed(self, inputs: Items[Items[int]]) -> list[NDArray[np.float32]]:
+    def embed(self, inputs: Items[Items[int]], lora: Lora = ROOT) -> list[NDArray[np.float32]]:
         """The hidden states of all tokens of each input, (T, n_embd)."""
-        return [future.result() for future in self.submit_inputs(inputs)]
+        return [future.result() for future in self.submit_inputs(inputs, lora)]
 
     def save_slot(self, slot: int, path: Path) -> persist.SlotFile:
         """Write what the cache holds for `slot` to `path`."""
@@ -228,7 +232,7 @@ class Engine:
         snapshot = self._with_slot(
             slot,
             lambda loop, slot: persist.take(
-                loop.memory, loop.loaded.model.executor, slot.tokens, loop.loaded.model.has_state
+                loop.memory, loop.loaded.model.executor, slot.tokens, slot.lora, loop.loaded.model.has_state
             ),
         )
         size = persist.write(path, snapshot, self._fingerprint())
@@ -244,7 +248,7 @@ class Engine:
 
         def put(loop: Loop, slot: Slot) -> None:
             persist.put(loop.memory, loop.loaded.model.executor, snapshot)
-            slot.tokens = list(snapshot.tokens)
+            slot.tokens, slot.lora = list(snapshot.tokens), snapshot.lora
 
         self._with_slot(slot, put)
         return persist.SlotFile(n, size, (time.monotonic() - begun) * 1000)
@@ -254,7 +258,7 @@ class Engine:
 
         def erase(loop: Loop, slot: Slot) -> int:
             n = len(slot.tokens)
-            loop.memory.forget(slot.tokens)
+            loop.memory.forget(slot.tokens, slot.lora)
             slot.tokens = []
             return n
 

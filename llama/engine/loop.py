@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama.engine.assembly import Assembly
-from llama.engine.cache import BlockPool, shared_length
+from llama.engine.cache import BlockPool
 from llama.engine.memory import Checkpoints, Memory, SharedBlocks
 from llama.engine.metrics import Metrics
 from llama.engine.model import Loaded
@@ -132,16 +132,16 @@ class Loop:
         limit = sequence.reusable
         if sequence.pinned and not sequence.admitted:
             # who names a slot continues what that slot holds, as with llama-server
-            limit = min(limit, shared_length(slot.tokens, sequence.tokens))
+            limit = min(limit, slot.shares(sequence))
         if self.running:
-            needed = self.memory.needed(sequence.tokens, limit) + len(self.running)
+            needed = self.memory.needed(sequence.tokens, limit, sequence.request.lora) + len(self.running)
             while needed > self.memory.pool.available:
                 if not self.memory.give_way():
                     return False
         self.waiting.remove(sequence)
         if not sequence.admitted:
             self.metrics.queue_seconds.observe(now - sequence.handle.created)
-        sequence.start(self.memory.open(sequence.tokens, limit), slot.id, now)
+        sequence.start(self.memory.open(sequence.tokens, limit, sequence.request.lora), slot.id, now)
         slot.take(sequence, sequence.arrival[0], now)
         self.running.append(sequence)
         self.running.sort(key=lambda s: s.arrival)
@@ -254,7 +254,7 @@ class Loop:
         self.memory.release(sequence.chain, sequence.tokens)
         sequence.tokens = shifted(sequence.request, sequence.tokens, sequence.n_prompt, self.loaded.vocab.add_bos)
         sequence.truncated = True
-        sequence.chain = self.memory.open(sequence.tokens, len(sequence.tokens) - 1)
+        sequence.chain = self.memory.open(sequence.tokens, len(sequence.tokens) - 1, sequence.request.lora)
 
     def _finish(self, sequence: Sequence, end: End) -> None:
         assert sequence.chain is not None
@@ -286,5 +286,5 @@ class Loop:
         self.metrics.n_tokens_max = max(self.metrics.n_tokens_max, len(sequence.tokens))
         self.memory.release(chain, read)
         sequence.chain = None
-        self.slots[sequence.slot].leave(read, time.monotonic())
+        self.slots[sequence.slot].leave(read, chain.lora, time.monotonic())
         self.running.remove(sequence)

@@ -7,18 +7,18 @@ its state was kept: shortly before the end of a prompt, at intervals inside it, 
 from collections.abc import Sequence
 from typing import Protocol
 
-from llama.engine.cache import BlockPool, Chain
+from llama.engine.cache import ROOT, BlockPool, Chain, Lora, root
 from llama.kernels.executor import Executor
 
 INTERVAL = 512  # tokens between two checkpoints in a prompt
 
 
 class Memory(Protocol):
-    """How the engine opens and closes chains."""
+    """How the engine opens and closes chains. `lora`: the adapters that a text is read with."""
 
     pool: BlockPool
 
-    def blank(self) -> Chain:
+    def blank(self, lora: Lora = ROOT) -> Chain:
         """An empty chain, for work that shares nothing. Give it back by `drop`."""
         ...
 
@@ -26,11 +26,11 @@ class Memory(Protocol):
         """Let go of a chain without remembering where it ended."""
         ...
 
-    def needed(self, tokens: Sequence[int], limit: int) -> int:
+    def needed(self, tokens: Sequence[int], limit: int, lora: Lora = ROOT) -> int:
         """Available blocks it takes to open `tokens` and to go on by one."""
         ...
 
-    def open(self, tokens: Sequence[int], limit: int) -> Chain:
+    def open(self, tokens: Sequence[int], limit: int, lora: Lora = ROOT) -> Chain:
         """A chain that has read the longest known beginning of `tokens`, at most `limit` of them."""
         ...
 
@@ -42,7 +42,7 @@ class Memory(Protocol):
         """Let go of a chain that has read `tokens`, and remember it while there is room."""
         ...
 
-    def forget(self, tokens: Sequence[int]) -> None:
+    def forget(self, tokens: Sequence[int], lora: Lora = ROOT) -> None:
         """Remember no beginning of `tokens` that nobody uses."""
         ...
 
@@ -65,17 +65,17 @@ class SharedBlocks:
     def __init__(self, pool: BlockPool) -> None:
         self.pool = pool
 
-    def blank(self) -> Chain:
-        return self.pool.chain()
+    def blank(self, lora: Lora = ROOT) -> Chain:
+        return self.pool.chain(lora=lora)
 
     def drop(self, chain: Chain) -> None:
         self.pool.release(chain)
 
-    def needed(self, tokens: Sequence[int], limit: int) -> int:
-        return self.pool.needed(tokens, limit)
+    def needed(self, tokens: Sequence[int], limit: int, lora: Lora = ROOT) -> int:
+        return self.pool.needed(tokens, limit, lora)
 
-    def open(self, tokens: Sequence[int], limit: int) -> Chain:
-        return self.pool.open(tokens, limit)
+    def open(self, tokens: Sequence[int], limit: int, lora: Lora = ROOT) -> Chain:
+        return self.pool.open(tokens, limit, lora)
 
     def join(self, chain: Chain, tokens: Sequence[int], limit: int) -> int:
         return self.pool.adopt(chain, tokens, limit)
@@ -83,8 +83,8 @@ class SharedBlocks:
     def release(self, chain: Chain, tokens: Sequence[int]) -> None:
         self.pool.release(chain)
 
-    def forget(self, tokens: Sequence[int]) -> None:
-        self.pool.forget(tokens)
+    def forget(self, tokens: Sequence[int], lora: Lora = ROOT) -> None:
+        self.pool.forget(tokens, lora)
 
     def give_way(self) -> bool:
         return False
@@ -109,21 +109,21 @@ class Checkpoints:
         self._n_kept = n_kept
         self._kept: list[tuple[list[int], Chain]] = []  # least recently used first
 
-    def blank(self) -> Chain:
-        return self.pool.chain(self._free.pop())
+    def blank(self, lora: Lora = ROOT) -> Chain:
+        return self.pool.chain(self._free.pop(), lora)
 
     def drop(self, chain: Chain) -> None:
         self._free.append(chain.state)
         self.pool.release(chain)
 
-    def needed(self, tokens: Sequence[int], limit: int) -> int:
-        best = self._find(tokens, limit)
+    def needed(self, tokens: Sequence[int], limit: int, lora: Lora = ROOT) -> int:
+        best = self._find(tokens, limit, lora)
         return self.pool.blocks_for(len(tokens) + 1) - (best[1].length // self.pool.size if best else 0)
 
-    def open(self, tokens: Sequence[int], limit: int) -> Chain:
-        best = self._find(tokens, limit)
+    def open(self, tokens: Sequence[int], limit: int, lora: Lora = ROOT) -> Chain:
+        best = self._find(tokens, limit, lora)
         if best is None:
-            return self.blank()
+            return self.blank(lora)
         self._kept.remove(best)
         self._kept.append(best)
         return self._copy(best[1])
@@ -137,10 +137,10 @@ class Checkpoints:
         else:
             self.drop(chain)
 
-    def forget(self, tokens: Sequence[int]) -> None:
+    def forget(self, tokens: Sequence[int], lora: Lora = ROOT) -> None:
         wanted = list(tokens)
         for kept in list(self._kept):
-            if wanted[: len(kept[0])] == kept[0]:
+            if kept[1].lora == root(lora) and wanted[: len(kept[0])] == kept[0]:
                 self._kept.remove(kept)
                 self.drop(kept[1])
 
@@ -165,14 +165,15 @@ class Checkpoints:
         self._executor.copy_state(chain.state, copy.state)
         return copy
 
-    def _find(self, tokens: Sequence[int], limit: int) -> tuple[list[int], Chain] | None:
+    def _find(self, tokens: Sequence[int], limit: int, lora: Lora) -> tuple[list[int], Chain] | None:
         wanted = list(tokens[:limit])
-        fitting = [kept for kept in self._kept if len(kept[0]) <= limit and wanted[: len(kept[0])] == kept[0]]
+        alike = [kept for kept in self._kept if kept[1].lora == root(lora) and len(kept[0]) <= limit]
+        fitting = [kept for kept in alike if wanted[: len(kept[0])] == kept[0]]
         return max(fitting, key=lambda kept: len(kept[0]), default=None)
 
     def _keep(self, chain: Chain, tokens: list[int]) -> None:
         for kept in list(self._kept):
-            if kept[0] == tokens:
+            if kept[0] == tokens and kept[1].lora == chain.lora:
                 self._kept.remove(kept)
                 self.drop(kept[1])
         self._kept.append((tokens, chain))

@@ -1,7 +1,8 @@
 """Slots on disk: the tokens of a text and what the cache holds for them.
 
 A file is a line of magic, a line of JSON, the tokens (int32, little-endian), the cache blocks, the recurrent state if
-there is one, and a BLAKE2 digest of all that. It fits the model and the cache types it was saved with.
+there is one, and a BLAKE2 digest of all that. It fits the model and the cache types it was saved with; the line of JSON
+says with which adapters it was read.
 """
 
 import hashlib
@@ -10,25 +11,28 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from llama.engine.cache import ROOT, Lora
 from llama.engine.memory import Memory
 from llama.errors import InvalidRequest, Unavailable
 from llama.kernels.executor import Executor
 
-MAGIC = b"llama slot 1\n"
+MAGIC = b"llama slot 2\n"
 DIGEST_BYTES = 32
-LONGEST_HEADER = 1 << 12
+LONGEST_HEADER = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The tokens a slot held, the content of its cache blocks, and its recurrent state (b"" without one)."""
+    """The tokens a slot held, the content of its cache blocks, its recurrent state (b"" without one), its adapters."""
 
     tokens: tuple[int, ...]
     blocks: tuple[bytes, ...]
     state: bytes
+    lora: Lora = ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +44,21 @@ class SlotFile:
     ms: float
 
 
-def take(memory: Memory, executor: Executor, tokens: list[int], has_state: bool) -> Snapshot:
+def take(memory: Memory, executor: Executor, tokens: list[int], lora: Lora, has_state: bool) -> Snapshot:
     """What the cache still holds of a beginning of `tokens`."""
-    chain = memory.open(tokens, len(tokens))
+    chain = memory.open(tokens, len(tokens), lora)
     known = tokens[: chain.length]
     try:
         blocks = tuple(executor.read_block(block) for block in chain.blocks)
         state = executor.read_state(chain.state) if has_state and known else b""
     finally:
         memory.release(chain, known)
-    return Snapshot(tuple(known), blocks, state)
+    return Snapshot(tuple(known), blocks, state, lora)
 
 
 def put(memory: Memory, executor: Executor, snapshot: Snapshot) -> None:
     """Bring a snapshot into the cache, where the next prompt that begins alike finds it."""
-    chain = memory.blank()
+    chain = memory.blank(snapshot.lora)
     if not memory.pool.extend(chain, len(snapshot.tokens)):
         memory.drop(chain)
         raise Unavailable("the cache has no room for this slot now, other requests use it", retry_after=5)
@@ -91,6 +95,7 @@ def _parts(snapshot: Snapshot, fingerprint: str) -> Iterator[bytes]:
         "blocks": len(snapshot.blocks),
         "block_bytes": block,
         "state_bytes": len(snapshot.state),
+        "lora": list(snapshot.lora),
     }
     yield MAGIC
     yield json.dumps(header).encode() + b"\n"
@@ -117,11 +122,11 @@ def read(path: Path, fingerprint: str) -> tuple[Snapshot, int]:
     return _unpack(body[end + 1 :], header), len(content)
 
 
-def _unpack(body: bytes, header: dict[str, int]) -> Snapshot:
+def _unpack(body: bytes, header: dict[str, Any]) -> Snapshot:
     """The digest was right, so the counts are those that were written."""
     at = header["tokens"] * 4
     tokens = tuple(np.frombuffer(body[:at], "<i4").tolist())
     size = header["block_bytes"]
     blocks = tuple(body[at + i * size : at + (i + 1) * size] for i in range(header["blocks"]))
     at += header["blocks"] * size
-    return Snapshot(tokens, blocks, body[at : at + header["state_bytes"]])
+    return Snapshot(tokens, blocks, body[at : at + header["state_bytes"]], tuple(header["lora"]))

@@ -26,6 +26,7 @@ class Request:
     preserved: frozenset[int] = frozenset()  # control tokens that are shown as text all the same
     prompt_logprobs: int | None = None  # report the prompt's log-probabilities, with so many alternatives
     cache_prompt: bool = True
+    lora: tuple[float, ...] = ()  # how strong each adapter is; (): none is used
     id_slot: int = -1
     n_keep: int = 0  # tokens kept on a context shift; -1: the whole prompt
     n_discard: int = 0  # tokens dropped on a shift; 0: half of the rest

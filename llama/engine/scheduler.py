@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from llama.engine.cache import BlockPool, Chain
+from llama.engine.cache import BlockPool, Chain, Lora
 from llama.engine.sequence import Sequence
 
 
@@ -32,7 +32,7 @@ def wanted(
     """
     shares = [Share(sequence, 1, speaks=True) for sequence in running if sequence.pending == 1]
     left = budget(len(shares))
-    being_read: dict[tuple[int, int], Sequence] = {}
+    being_read: dict[tuple[Lora, int, int], Sequence] = {}
     for sequence in running:
         pending = sequence.pending
         if pending > 1 and left > 0 and not (sharing and _is_read_already(sequence, being_read)):
@@ -42,13 +42,16 @@ def wanted(
     return shares
 
 
-def _is_read_already(sequence: Sequence, being_read: dict[tuple[int, int], Sequence]) -> bool:
-    """True if a sequence of this step reads the same 16 tokens after the same beginning; else note this one."""
+def _is_read_already(sequence: Sequence, being_read: dict[tuple[Lora, int, int], Sequence]) -> bool:
+    """True if a sequence of this step reads the same 16 tokens after the same beginning; else note this one.
+
+    With other adapters it is not the same.
+    """
     chain = sequence.chain
     if chain is None or chain.length >= sequence.reusable:
         return False
     at = chain.length
-    key = (at, sequence.tokens[at])
+    key = (chain.lora, at, sequence.tokens[at])
     other = being_read.setdefault(key, sequence)
     if other is sequence:
         return False

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from llama.engine.cache import shared_length
+from llama.engine.cache import ROOT, Lora, root, shared_length
 from llama.engine.request import Request
 from llama.engine.sequence import Sequence
 
@@ -29,13 +29,14 @@ class SlotInfo:
 
 
 class Slot:
-    """One place. `tokens` is what the cache held for it when its last choice ended."""
+    """One place. `tokens` is what the cache held for it when its last choice ended, read with the adapters `lora`."""
 
-    __slots__ = ("id", "last_used", "sequence", "served", "task", "tokens")
+    __slots__ = ("id", "last_used", "lora", "sequence", "served", "task", "tokens")
 
     def __init__(self, id: int) -> None:
         self.id = id
         self.tokens: list[int] = []
+        self.lora: Lora = ROOT
         self.sequence: Sequence | None = None
         self.served: Sequence | None = None
         self.task = -1
@@ -46,9 +47,13 @@ class Slot:
         self.sequence = self.served = sequence
         self.task, self.last_used = task, now
 
-    def leave(self, tokens: list[int], now: float) -> None:
-        """The sequence is done, and the cache holds `tokens` of it."""
-        self.sequence, self.tokens, self.last_used = None, tokens, now
+    def leave(self, tokens: list[int], lora: Lora, now: float) -> None:
+        """The sequence is done, and the cache holds `tokens` of it, read with these adapters."""
+        self.sequence, self.tokens, self.lora, self.last_used = None, tokens, lora, now
+
+    def shares(self, sequence: Sequence) -> int:
+        """How many first tokens of `sequence` this slot held, read with the same adapters."""
+        return shared_length(self.tokens, sequence.tokens) if self.lora == root(sequence.request.lora) else 0
 
     def info(self, n_ctx: int) -> SlotInfo:
         """A picture of this moment; safe to take from another thread."""
@@ -83,7 +88,7 @@ def choose(slots: list[Slot], sequence: Sequence) -> Slot | None:
     free = [slot for slot in slots if slot.sequence is None]
     if not free:
         return None
-    best = max(free, key=lambda slot: shared_length(slot.tokens, sequence.tokens))
-    if shared_length(best.tokens, sequence.tokens) > SIMILAR * len(sequence.tokens):
+    best = max(free, key=lambda slot: slot.shares(sequence))
+    if best.shares(sequence) > SIMILAR * len(sequence.tokens):
         return best
     return min(free, key=lambda slot: slot.last_used)

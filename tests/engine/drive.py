@@ -10,7 +10,7 @@ from llama.engine.metrics import Metrics
 from llama.engine.request import Event, Failed, Finished, PromptScored, Request, Token
 from llama.engine.sequence import Sequence as Choice
 from llama.sampling import SamplingParams
-from tests.fakes import ByteVocab, HistoryModel, loaded, noise
+from tests.fakes import ByteVocab, HistoryModel, loaded, lora_seed, noise
 
 GREEDY = SamplingParams(temperature=0)
 END_IDS = ByteVocab().eog
@@ -94,14 +94,15 @@ def events_of(handle: Handle) -> list[Event]:
     return events
 
 
-def lone(prompt: Sequence[int], n: int, n_vocab: int = ByteVocab().n_vocab) -> list[int]:
+def lone(prompt: Sequence[int], n: int, n_vocab: int = ByteVocab().n_vocab, lora: Sequence[float] = ()) -> list[int]:
     """What HashModel says greedily to `prompt`, by definition: no cache, no batch."""
-    history = list(prompt)
+    seed = [lora_seed(lora)] if any(lora) else []
+    history = [*seed, *prompt]
     for _ in range(n):
         history.append(int(noise(history, n_vocab).argmax()))
         if history[-1] in END_IDS:
             break
-    return history[len(prompt) :]
+    return history[len(seed) + len(prompt) :]
 
 
 @contextmanager

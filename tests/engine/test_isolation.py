@@ -13,6 +13,7 @@ from llama.sampling import SamplingParams
 from tests.engine.drive import GREEDY, Driver, events_of, fold, lone
 from tests.fakes import HashModel
 
+LORA = [(), (), (0.0, 0.0), (1.0, 0.0), (0.5, 0.25)]
 STEMS = [[1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 2, 3, 4, 5, 6, 7, 8, 10], [1, 2, 99], [1] * 17, [50, 51, 52, 53]]
 
 
@@ -48,6 +49,7 @@ def test_random_schedules_give_the_answers_of_lone_runs(has_state: bool, seed: i
             cache_prompt=rng.random() < 0.8,
             id_slot=rng.choice([-1, -1, -1, 0, 7]),
             prompt_logprobs=rng.choice([None, None, None, 0, 2]),
+            lora=rng.choice(LORA),
         )
         open_requests.append((request, driver.submit(request)))
         for _ in range(rng.randint(0, 6)):
@@ -67,7 +69,7 @@ def test_random_schedules_give_the_answers_of_lone_runs(has_state: bool, seed: i
         assert len(answers) == request.n
         most = 48 - len(request.prompt) if request.n_predict < 0 else min(request.n_predict, 48 - len(request.prompt))
         for answer in answers:
-            assert answer.ids == lone(request.prompt, most)
+            assert answer.ids == lone(request.prompt, most, lora=request.lora)
             assert answer.end.timings.cache_n < len(request.prompt)
 
 

@@ -25,6 +25,7 @@ class Call:
     sampling: SamplingParams
     model: str | None = None
     logit_bias: Any = None
+    bad_words: tuple[str, ...] = ()
     n: int = 1
     n_predict: int = -1
     stream: bool = False
@@ -60,6 +61,7 @@ class TextCall:
     call: Call
     prompt: Any
     logprobs: int | None = None
+    prompt_logprobs: int | None = None
     echo: bool = False
     suffix: str | None = None
     best_of: int = 1
@@ -92,6 +94,7 @@ class ChatCall:
     call: Call
     messages: list[Any]
     logprobs: int | None = None  # alternatives a token; None = no report
+    prompt_logprobs: int | None = None
     tools: list[Any] | None = None
     tool_choice: Any = None
     parallel_tool_calls: bool | None = None

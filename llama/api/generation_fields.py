@@ -1,7 +1,14 @@
 """The fields of a request that say how much to generate, what to stop at, what binds it and how it is sent."""
 
 from llama.api.field import Field, anything, array, boolean, integer, list_of, mapping, text
-from llama.api.sampling_fields import LOGIT_BIAS, N_PROBS, SAMPLING_FIELDS, chat_logprobs, legacy_logprobs
+from llama.api.sampling_fields import (
+    LOGIT_BIAS,
+    N_PROBS,
+    SAMPLING_FIELDS,
+    TOKEN_FIELDS,
+    chat_logprobs,
+    legacy_logprobs,
+)
 
 N_PREDICT = Field(
     "n_predict",
@@ -48,11 +55,15 @@ CONSTRAINT_FIELDS = (
     Field("guided_grammar", text(), "GBNF grammar."),
     Field("response_format", mapping(), "text, json_object or json_schema, with its schema."),
 )
-COMMON_FIELDS = (*CONTROL_FIELDS, *SAMPLING_FIELDS, LOGIT_BIAS, *CONSTRAINT_FIELDS)
+PROMPT_LOGPROBS = Field(
+    "prompt_logprobs", integer(0, 20), "Report the prompt's log-probabilities too, with so many alternatives a token."
+)
+COMMON_FIELDS = (*CONTROL_FIELDS, *SAMPLING_FIELDS, *TOKEN_FIELDS, LOGIT_BIAS, *CONSTRAINT_FIELDS)
 TEXT_FIELDS = (
     *COMMON_FIELDS,
     Field("prompt", anything(), "Text, token ids, both mixed, or an array of several of these."),
     Field("logprobs", legacy_logprobs(), "Report log-probabilities of the answer and of so many alternatives."),
+    PROMPT_LOGPROBS,
     Field("echo", boolean(), "The answer begins with the prompt."),
     Field("suffix", text(), "Text after the answer; the model needs fill-in-the-middle tokens."),
     Field("best_of", integer(1), "Generate so many answers, return the most probable n."),
@@ -77,6 +88,7 @@ CHAT_FIELDS = (
     Field("messages", anything(), "The conversation."),
     Field("logprobs", chat_logprobs(), "Report log-probabilities."),
     Field("top_logprobs", integer(0, 20), "So many alternatives with each token."),
+    PROMPT_LOGPROBS,
     Field("n_probs", integer(0), "The same, with llama-server's name."),
     Field("tools", array(), "Functions that the model may call."),
     Field("tool_choice", anything(), "auto, none, required, or the function to call."),

@@ -17,6 +17,7 @@ PLAIN = {
     # what a Call calls a value: what the body does
     "model": "model",
     "logit_bias": "logit_bias",
+    "bad_words": "bad_words",
     "n": "n",
     "stream": "stream",
     "stop_token_ids": "stop_token_ids",
@@ -72,6 +73,7 @@ def text_call(body: Body, defaults: Defaults) -> TextCall:
         call=call,
         prompt=values["prompt"],
         logprobs=None if logprobs < 0 else logprobs,
+        prompt_logprobs=_prompt_logprobs(values, call),
         echo=values.get("echo", False),
         suffix=values.get("suffix") or None,
         best_of=best_of,
@@ -131,10 +133,12 @@ def chat_call(body: Body, defaults: Defaults) -> ChatCall:
     thinking = kwargs.get("enable_thinking")
     if thinking is not None:
         boolean().read("enable_thinking", thinking)
+    call = _call(values, defaults, chat=True)
     return ChatCall(
-        call=_call(values, defaults, chat=True),
+        call=call,
         messages=values["messages"],
         logprobs=_chat_logprobs(values),
+        prompt_logprobs=_prompt_logprobs(values, call),
         tools=tools,
         tool_choice=choice,
         parallel_tool_calls=values.get("parallel_tool_calls"),
@@ -157,6 +161,13 @@ def _continue(values: Body) -> bool | str | None:
     if value is None or isinstance(value, bool) or value in ("content", "reasoning_content"):
         return value
     raise wrong("continue_final_message", 'true, false, "content" or "reasoning_content"', value)
+
+
+def _prompt_logprobs(values: Body, call: Call) -> int | None:
+    found: int | None = values.get("prompt_logprobs")
+    if found is not None and call.stream:
+        raise InvalidRequest("prompt_logprobs cannot be streamed: leave one of the two out", "prompt_logprobs")
+    return found
 
 
 def _chat_logprobs(values: Body) -> int | None:

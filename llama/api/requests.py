@@ -7,10 +7,12 @@ from llama.api.call import Call
 from llama.api.constraint import rule_constraint
 from llama.api.logit_bias import token_biases
 from llama.api.parts import Parts
+from llama.api.prompt import checked_id
 from llama.engine.request import ReasoningBudget, Request
 from llama.errors import ContextOverflow
 from llama.grammar import Constraint
 from llama.sampling.params import SamplingParams
+from llama.tokenizer import Vocab
 
 
 def engine_request(
@@ -55,10 +57,34 @@ def engine_request(
 
 def sampling(parts: Parts, call: Call, n_probs: int | None = None) -> SamplingParams:
     """The call's sampling parameters, biases as token ids, with `n_probs` alternatives if given."""
-    params = call.sampling
+    params, vocab = call.sampling, parts.vocab
+    for token in params.allowed_token_ids or ():
+        checked_id(token, vocab, "allowed_token_ids")
     if call.logit_bias is not None:
-        params = replace(params, logit_bias=token_biases(call.logit_bias, parts.vocab))
+        params = replace(params, logit_bias=token_biases(call.logit_bias, vocab))
+    if call.bad_words:
+        params = replace(params, bad_words=word_tokens(call.bad_words, vocab))
     return params if n_probs is None else replace(params, n_probs=n_probs)
+
+
+def word_tokens(words: Sequence[str], vocab: Vocab) -> tuple[tuple[int, ...], ...]:
+    """The tokens that spell each of `words`: at the beginning of a text, behind a blank, and behind a line's end.
+
+    vLLM takes the first two. Where a tokenizer puts a blank before every text, only the third is a word without one.
+    """
+
+    def ids(text: str) -> tuple[int, ...]:
+        return tuple(vocab.encode(text, add_special=False, parse_special=False))
+
+    line = ids("\n")
+    found: dict[tuple[int, ...], None] = {}
+    for word in words:
+        bare = word.lstrip()
+        behind = ids("\n" + bare)
+        found |= dict.fromkeys((ids(bare), ids(" " + bare)))
+        if behind[: len(line)] == line:
+            found[behind[len(line) :]] = None
+    return tuple(spelled for spelled in found if spelled)
 
 
 def preserved_ids(parts: Parts, call: Call) -> frozenset[int]:

@@ -40,16 +40,29 @@ def _positive() -> Kind:
     return Kind(read, {"type": "number", "exclusiveMinimum": 0})
 
 
-def _breakers() -> Kind:
-    texts = list_of(text())
+def _some(member: Kind) -> Kind:
+    """An array of at least one `member`."""
+    items = list_of(member)
 
-    def read(name: str, value: object) -> tuple[str, ...]:
-        found: tuple[str, ...] = texts.read(name, value)
+    def read(name: str, value: object) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = items.read(name, value)
         if not found:
-            raise InvalidRequest(f"Field '{name}': must be a non-empty array of strings", name)
+            raise InvalidRequest(f"Field '{name}': must be a non-empty array of {member.schema['type']}s", name)
         return found
 
-    return Kind(read, {"type": "array", "items": {"type": "string"}, "minItems": 1})
+    return Kind(read, {**items.schema, "minItems": 1})
+
+
+def _word() -> Kind:
+    any_text = text()
+
+    def read(name: str, value: object) -> str:
+        found = str(any_text.read(name, value))
+        if not found.strip():
+            raise InvalidRequest(f"Field '{name}': a word must not be empty", name)
+        return found
+
+    return Kind(read, {"type": "string", "pattern": "\\S"})
 
 
 def _count_or_switch() -> Kind:
@@ -114,7 +127,7 @@ SAMPLING_FIELDS = (
     Field("dry_base", number(), "Growth of that penalty with the length; below 1 = the default."),
     Field("dry_allowed_length", integer(0), "Repeats up to this length are free."),
     Field("dry_penalty_last_n", integer(0), "How many last tokens DRY looks at; 0 = off."),
-    Field("dry_sequence_breakers", _breakers(), "Texts over which DRY sees no repeat."),
+    Field("dry_sequence_breakers", _some(text()), "Texts over which DRY sees no repeat."),
     Field("mirostat", integer(0, 2, clamp=True), "0 off, 1 Mirostat, 2 Mirostat 2.0.", ("mirostat_mode",)),
     Field("mirostat_tau", number(), "Target entropy of Mirostat."),
     Field("mirostat_eta", number(), "Learning rate of Mirostat."),
@@ -127,6 +140,10 @@ SAMPLING_FIELDS = (
     Field("seed", _seed(), "Seed of the random numbers; -1 = a random one."),
     Field("post_sampling_probs", boolean(), "Report probabilities after the samplers, not of the raw logits."),
 )
+TOKEN_FIELDS = (
+    Field("allowed_token_ids", _some(integer(0)), "Only these tokens may be generated; the end token if it is listed."),
+    Field("bad_words", list_of(_word()), "Texts that are not generated: the token that would complete one is banned."),
+)
 LOGIT_BIAS = Field(
     "logit_bias",
     either((dict, mapping()), (list, array()), wanted="an object or an array of pairs"),
@@ -138,8 +155,8 @@ N_PROBS = Field(
 
 
 def sampling_params(values: Mapping[str, Any], defaults: SamplingParams) -> SamplingParams:
-    """`defaults` with what `values`, as read from the tables, say. Logit biases are the vocabulary's matter."""
-    names = SamplingParams.__dataclass_fields__.keys() & values.keys() - {"logit_bias"}
+    """`defaults` with what `values`, as read from the tables, say. Biases and words are the vocabulary's matter."""
+    names = SamplingParams.__dataclass_fields__.keys() & values.keys() - {"logit_bias", "bad_words"}
     changes = {name: values[name] for name in names}
     if changes.get("dry_base", 1.75) < 1:
         del changes["dry_base"]

@@ -36,6 +36,8 @@ class SamplingParams:
     samplers: tuple[str, ...] = DEFAULT_SAMPLERS
     min_keep: int = 0
     logit_bias: tuple[tuple[int, float], ...] = ()
+    allowed_token_ids: tuple[int, ...] | None = None  # only these may be picked
+    bad_words: tuple[tuple[int, ...], ...] = ()  # token sequences that are not said
     ignore_eos: bool = False
     min_tokens: int = 0  # end-of-generation tokens are impossible before so many tokens
     seed: int | None = None  # uint32; None: a random one for this request

@@ -19,6 +19,7 @@ from llama.sampling.mirostat import Mirostat
 from llama.sampling.params import SamplingParams
 from llama.sampling.report import Ranked, most_probable, raw_logprobs
 from llama.sampling.vocab import SamplingVocab
+from llama.sampling.words import BadWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ class Sampler:
         self._chain = Chain(params, vocab, self.seed)
         self._bias = always(params, vocab)
         self._too_early = Bias(banned(vocab.eog), vocab.n_vocab) if params.min_tokens > 0 else None
+        self._bad_words = BadWords(params.bad_words) if params.bad_words else None
+        self._only = _only(params.allowed_token_ids, vocab.n_vocab)
         self._n_accepted = 0
         self._generator = Generator(self.seed)
         self._mirostat = _mirostat(params, vocab, self._generator)
@@ -78,12 +81,15 @@ class Sampler:
         sampled = self._pick(allowed)
         if constraint.accepts(sampled.token):
             return sampled
-        return self._result(self._candidates(allowed), select.argmax(allowed), None)  # all that is allowed was banned
+        everything = Candidates(self._vocab.ids[: len(allowed)], allowed)
+        return self._result(everything, select.argmax(allowed), None)  # all that the constraint allows was banned
 
     def accept(self, token: int, *, constrained: bool = True) -> None:
         """Takes `token` into the text: windows, running estimates and, if `constrained`, the constraint advance."""
         self._n_accepted += 1
         self._chain.push(token)
+        if self._bad_words:
+            self._bad_words.push(token)
         if self._adaptive:
             self._adaptive.accept(token)
         if self._constraint is not None and constrained:
@@ -94,6 +100,8 @@ class Sampler:
         return raw_logprobs(logits, token, n)
 
     def _candidates(self, logits: Floats) -> Candidates:
+        if self._only is not None:
+            return Candidates(self._only, logits[self._only])
         return Candidates(self._vocab.ids[: len(logits)], logits)
 
     def _pick(self, logits: Floats) -> Sampled:
@@ -103,6 +111,8 @@ class Sampler:
             candidates = self._bias.apply(candidates)
         if self._too_early and self._n_accepted < self._params.min_tokens:
             candidates = self._too_early.apply(candidates)
+        if self._bad_words and (forbidden := self._bad_words.forbidden()):
+            candidates = Bias(banned(forbidden), self._vocab.n_vocab).apply(candidates)
         if self._chain.greedy:
             for edit in self._chain.edits:
                 candidates = edit(candidates)
@@ -126,6 +136,13 @@ class Sampler:
             probabilities = one_hot(len(candidates.ids), place)
         ranked = most_probable(candidates.ids, probabilities, self._params.n_probs)
         return Sampled(token, ranked, float(probabilities[place]))
+
+
+def _only(ids: tuple[int, ...] | None, n_vocab: int) -> NDArray[np.int32] | None:
+    """The tokens that may be picked, in their order; None for all."""
+    if ids is None:
+        return None
+    return np.array(sorted({id for id in ids if 0 <= id < n_vocab}), np.int32)
 
 
 def _seed(seed: int | None, choice: int) -> int:

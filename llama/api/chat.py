@@ -86,6 +86,7 @@ def _job(service: Service, body: Body, prefix: str) -> tuple[Job, ChatCall, Chat
         call,
         prompt,
         id=head.id,
+        prompt_logprobs=chat.prompt_logprobs,
         n_probs=max(1, chat.logprobs) if chat.logprobs is not None else 0,
         constraint=plan_constraint(plan, parts.trie) if plan.grammar is not None else None,
         preserved=preserved,

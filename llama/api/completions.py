@@ -42,11 +42,17 @@ def text_answer(service: Service, body: Body) -> Answer:
             id=head.id,
             n=text.best_of,
             n_probs=n_probs,
-            prompt_logprobs=text.logprobs if text.echo else None,
+            prompt_logprobs=_scored(text),
         )
         for prompt in prompts
     ]
     return TextAnswer(_job(service, head, call, requests), text, echoes)
+
+
+def _scored(text: TextCall) -> int | None:
+    """How many alternatives of the prompt's tokens are to be reported, if any: for echo, for vLLM's field, or both."""
+    asked = (text.logprobs if text.echo else None, text.prompt_logprobs)
+    return max((n for n in asked if n is not None), default=None)
 
 
 def native_answer(service: Service, body: Body) -> Answer:

@@ -104,6 +104,20 @@ def _token(token: TokenProb, *, post_sampling: bool = False) -> dict[str, Any]:
     return body
 
 
+def prompt_body(scores: Iterable[Logprobs | None], n_top: int) -> list[dict[str, dict[str, object]] | None]:
+    """vLLM's `prompt_logprobs`: for each token, itself and the `n_top` likeliest by id; nothing for the first."""
+    return [None if entry is None else _ranked(entry, n_top) for entry in scores]
+
+
+def _ranked(entry: Logprobs, n_top: int) -> dict[str, dict[str, object]]:
+    ranks = {token.id: (token, rank) for rank, token in enumerate(entry.top[:n_top], 1)}
+    found = {entry.chosen.id: (entry.chosen, entry.rank)} | ranks
+    return {
+        str(id): {"logprob": finite(token.logprob), "rank": rank, "decoded_token": piece_text(token.piece)}
+        for id, (token, rank) in found.items()
+    }
+
+
 def mean_logprob(entries: Iterable[Logprobs]) -> float:
     """The mean log-probability of the chosen tokens; that of nothing is the lowest."""
     values = [entry.chosen.logprob for entry in entries]

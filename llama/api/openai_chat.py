@@ -5,10 +5,10 @@ from typing import Any
 
 from llama.api.answer import Chunk, OpenAIAnswer, progress_body
 from llama.api.chat_answer import ChatChoice, ParsedAnswer
-from llama.api.logprobs import chat_item
+from llama.api.logprobs import chat_item, prompt_body
 from llama.api.openai_text import stop_reason
 from llama.chat import ContentDelta, Delta, ReasoningDelta, ToolCallStart
-from llama.engine.request import Finished, Logprobs, PromptProgress, Token
+from llama.engine.request import Finished, Logprobs, PromptProgress, PromptScored, Token
 
 
 class ChatAnswer(ParsedAnswer, OpenAIAnswer):
@@ -17,6 +17,7 @@ class ChatAnswer(ParsedAnswer, OpenAIAnswer):
     kind = "chat.completion"
     chunk_kind = "chat.completion.chunk"
     _last: list[dict[str, Any]] | None = None
+    _prompt_logprobs: list[Any] | None = None
 
     def opening(self) -> list[Chunk]:
         return [self._chunk(choice, {"role": "assistant", "content": None}) for choice in self.choices]
@@ -44,11 +45,16 @@ class ChatAnswer(ParsedAnswer, OpenAIAnswer):
         chunk = self._chunk(self.choices[event.index], {})
         return [{**chunk, "prompt_progress": progress_body(event)}]
 
+    def scored(self, prompt: int, event: PromptScored) -> list[Chunk]:
+        self._prompt_logprobs = prompt_body(event.logprobs, self.chat.prompt_logprobs or 0)
+        return []
+
     def closing(self) -> list[Chunk]:
         return self.last_chunks(self._last or [])
 
     def body(self) -> dict[str, Any]:
-        return self.whole([self._choice(choice, choice.end) for choice in self.choices if choice.end is not None])
+        body = self.whole([self._choice(choice, choice.end) for choice in self.choices if choice.end is not None])
+        return body if self._prompt_logprobs is None else body | {"prompt_logprobs": self._prompt_logprobs}
 
     def _choice(self, choice: ChatChoice, end: Finished) -> dict[str, Any]:
         reason = stop_reason(end, self.job)

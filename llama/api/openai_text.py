@@ -5,7 +5,7 @@ from typing import Any
 
 from llama.api.answer import Chunk, Job, OpenAIAnswer, progress_body
 from llama.api.call import TextCall
-from llama.api.logprobs import TextLogprobs, mean_logprob
+from llama.api.logprobs import TextLogprobs, mean_logprob, prompt_body
 from llama.engine.request import Finished, Logprobs, PromptProgress, PromptScored, Token
 
 FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
@@ -22,6 +22,7 @@ class TextChoice:
     chosen: list[Logprobs] = field(default_factory=list)
     finish_reason: str | None = None
     stop_reason: str | int | None = None
+    prompt_logprobs: list[Any] | None = None
 
     def body(self) -> dict[str, Any]:
         """The choice of a whole answer."""
@@ -31,6 +32,7 @@ class TextChoice:
             "logprobs": None if self.logprobs is None else self.logprobs.body(),
             "finish_reason": self.finish_reason,
             **({} if self.stop_reason is None else {"stop_reason": self.stop_reason}),
+            **({} if self.prompt_logprobs is None else {"prompt_logprobs": self.prompt_logprobs}),
         }
 
 
@@ -57,13 +59,13 @@ class TextAnswer(OpenAIAnswer):
         return [self._chunk(choice, choice.text) for choice in self._choices if choice.text]
 
     def scored(self, prompt: int, event: PromptScored) -> list[Chunk]:
-        if self._echoes is None:
+        choice = self._choices[self.index(prompt, event.index)]
+        if self._text_call.prompt_logprobs is not None:
+            choice.prompt_logprobs = prompt_body(event.logprobs, self._text_call.prompt_logprobs)
+        if self._echoes is None or choice.logprobs is None:
             return []
         text, ids = self._echoes[prompt], self.job.prompts[prompt]
         pieces = echo_pieces([self.job.vocab.piece(id) for id in ids], text)
-        choice = self._choices[self.index(prompt, event.index)]
-        if choice.logprobs is None:
-            return []
         choice.logprobs.prompt(pieces, event.logprobs)
         return [self._chunk(choice, text)]
 

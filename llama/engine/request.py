@@ -64,6 +64,7 @@ class Logprobs:
 
     chosen: TokenProb
     top: tuple[TokenProb, ...]
+    rank: int | None = None  # of a prompt's token: its place by probability, 1 for the likeliest
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """One choice of one request on its way through the engine."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +126,8 @@ class Sequence:
         for row in logits[: self.n_prompt - len(self.scores)]:
             token = self.tokens[len(self.scores)]
             logprob, top = self.writer.sampler.logprobs(row, token, self.request.prompt_logprobs or 0)
-            self.scores.append(self.writer.named(token, logprob, top))
+            rank = int(np.count_nonzero(row >= row[token]))
+            self.scores.append(replace(self.writer.named(token, logprob, top), rank=rank))
 
     def write(self, logits: NDArray[np.float32], room: int) -> End | None:
         """Say the next token; the text ends with it if an End is returned."""

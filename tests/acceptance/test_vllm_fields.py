@@ -1,4 +1,4 @@
-"""Fields that clients of vLLM send: which tokens may be generated."""
+"""Fields that clients of vLLM send: which tokens may be generated, and how probable the prompt was."""
 
 from typing import Any
 
@@ -156,3 +156,76 @@ def test_the_fields_are_documented(model: Hosted) -> None:
         schema = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
         assert schema["allowed_token_ids"]["anyOf"][0]["minItems"] == 1
         assert schema["bad_words"]["anyOf"][0]["items"]["type"] == "string"
+
+
+def scored(client: Client, path: str, **body: Any) -> Any:
+    """The prompt's report: on the choice of a text, on the whole answer of a chat."""
+    answer = client.ok(path, {**GREEDY, "messages": MESSAGES, **body})
+    return answer["prompt_logprobs"] if path == CHAT else answer["choices"][0]["prompt_logprobs"]
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 20])
+def test_prompt_logprobs_are_the_models_own(model: Hosted, n: int) -> None:
+    ids = [1, *tokens_of(model, PROMPT)]
+    found = scored(model, TEXT, prompt_logprobs=n, max_tokens=1)
+    assert len(found) == len(ids)
+    assert found[0] is None
+    for at in range(1, len(ids)):
+        raw = native(model, prompt=ids[:at], max_tokens=1)["completion_probabilities"][0]["top_logprobs"]
+        rank = [item["id"] for item in raw].index(ids[at]) + 1
+        wanted = {str(item["id"]): (place, item) for place, item in enumerate(raw[:n], 1)}
+        wanted[str(ids[at])] = (rank, raw[rank - 1])
+        assert found[at].keys() == wanted.keys()
+        for id, (place, item) in wanted.items():
+            assert found[at][id].keys() == {"logprob", "rank", "decoded_token"}
+            assert (found[at][id]["rank"], found[at][id]["decoded_token"]) == (place, item["token"])
+            assert found[at][id]["logprob"] == pytest.approx(item["logprob"], abs=1e-3)
+
+
+def test_prompt_logprobs_agree_with_the_echo(model: Hosted) -> None:
+    body = {**GREEDY, "prompt_logprobs": 2, "echo": True, "logprobs": 4, "max_tokens": 0}
+    choice = model.ok(TEXT, body)["choices"][0]
+    ids = [1, *tokens_of(model, PROMPT)]
+    assert choice["text"] == PROMPT
+    assert choice["logprobs"]["token_logprobs"] == [
+        None if entry is None else entry[str(id)]["logprob"]
+        for entry, id in zip(choice["prompt_logprobs"], ids, strict=True)
+    ]
+    assert {len(entry) for entry in choice["prompt_logprobs"][1:]} <= {2, 3}
+    assert {len(top) for top in choice["logprobs"]["top_logprobs"][1:]} <= {4, 5}
+    assert "prompt_logprobs" not in model.ok(TEXT, {**body, "prompt_logprobs": None})["choices"][0]
+
+
+def test_every_choice_of_every_prompt_has_its_own(model: Hosted) -> None:
+    body = {**GREEDY, "prompt": ["Once upon", "The little girl"], "n": 2, "prompt_logprobs": 0, "max_tokens": 1}
+    choices = model.ok(TEXT, body)["choices"]
+    found = [choice["prompt_logprobs"] for choice in choices]
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+    for entries, prompt in ((found[0], body["prompt"][0]), (found[2], body["prompt"][1])):
+        assert [list(entry) for entry in entries[1:]] == [[str(id)] for id in tokens_of(model, prompt)]
+    text = "".join(next(iter(entry.values()))["decoded_token"] for entry in found[2][1:])
+    assert text.strip() == "The little girl"
+
+
+def test_the_prompt_of_a_chat(model: Hosted) -> None:
+    found = scored(model, CHAT, prompt_logprobs=1, max_tokens=1)
+    prompt = model.ok("/apply-template", {"messages": MESSAGES})["prompt"]
+    ids = model.ok("/tokenize", {"content": prompt, "add_special": True})["tokens"]
+    assert [id in entry for id, entry in zip(map(str, ids[1:]), found[1:], strict=True)] == [True] * (len(ids) - 1)
+    again = scored(model, CHAT, prompt_logprobs=1, max_tokens=1)
+    assert again == found  # whatever the cache holds by now
+
+
+@pytest.mark.parametrize("bad", [-1, -2, 21, "1", True, [1]])
+@pytest.mark.parametrize("path", [TEXT, CHAT])
+def test_prompt_logprobs_out_of_range(model: Hosted, path: str, bad: Any) -> None:
+    error = model.post(path, {**GREEDY, "messages": MESSAGES, "prompt_logprobs": bad}).error
+    assert (error["code"], error["param"]) == (400, "prompt_logprobs")
+
+
+@pytest.mark.parametrize("path", [TEXT, CHAT])
+def test_prompt_logprobs_are_not_streamed(model: Hosted, path: str) -> None:
+    error = model.post(path, {**GREEDY, "messages": MESSAGES, "prompt_logprobs": 1, "stream": True}).error
+    assert (error["code"], error["param"]) == (400, "prompt_logprobs")
+    assert model.post(path, {**GREEDY, "messages": MESSAGES, "prompt_logprobs": None, "stream": True}).status == 200

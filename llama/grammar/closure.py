@@ -32,6 +32,7 @@ from llama.grammar.interning import (
     NO_SCRATCH,
     NODE,
     NUMBER,
+    SEEDS,
     Arena,
     Longs,
     Scratch,
@@ -265,23 +266,39 @@ def step(net: Network, arena: Arena, scratch: Scratch, state: int, byte_class: i
     following = int(arena.following[state, byte_class])
     if following >= 0:
         return following
-    begin(scratch)
+    n = 0
     for head in range(arena.state_first[state], arena.state_first[state + 1]):
         node = arena.head_node[head]
         if net.kind[node] == BYTES:
             for edge in range(net.first_edge[node], net.first_edge[node + 1]):
                 if net.member[net.edge_set[edge], byte_class]:
-                    visit(
-                        scratch.used,
-                        scratch.visited,
-                        scratch.slots,
-                        scratch.seen,
-                        net.edge_node[edge],
-                        arena.head_link[head],
-                    )
-    following = finish(net, arena, scratch)
+                    if n >= scratch.heads.shape[0]:
+                        return NO_SCRATCH
+                    scratch.heads[n] = (int(net.edge_node[edge]) << 32) | int(arena.head_link[head])
+                    n += 1
+    following = _after_seeds(net, arena, scratch, n) if n > 0 else DEAD
     if following >= 0:
         arena.following[state, byte_class] = following
+    return following
+
+
+@compiled
+def _after_seeds(net: Network, arena: Arena, scratch: Scratch, n: int) -> int:
+    """The state of being at the `n` places in `scratch.heads` at once; or NO_ROOM, NO_SCRATCH.
+
+    Steps from different states often lead to the same places, so these are interned, as a state that is not closed.
+    """
+    seeds = intern_state(arena, scratch, n, SEEDS)
+    if seeds < 0:
+        return seeds
+    following = int(arena.following[seeds, 0])
+    if following < 0:
+        begin(scratch)
+        for at in range(arena.state_first[seeds], arena.state_first[seeds + 1]):
+            visit(scratch.used, scratch.visited, scratch.slots, scratch.seen, arena.head_node[at], arena.head_link[at])
+        following = finish(net, arena, scratch)
+        if following >= 0:
+            arena.following[seeds, 0] = following
     return following
 
 

@@ -13,6 +13,9 @@ Longs = NDArray[np.int64]
 DEAD = 0
 BOTTOM_LINK, UNKNOWN_LINK = 0, 1
 MAY_END, CUT_SHORT = 1, 2  # flags of a state: the text may end; its stack was cut and has run out
+SEEDS = (
+    4  # flag of places from which a state is reached, which are interned in the same way; its first step leads there
+)
 NO_ROOM, NO_SCRATCH = -1, -2  # results instead of a state: grow the tables, then ask again
 
 ALIAS = -1  # a member that stands for all frames of its link; the frame of a loop is -2 - its node
@@ -103,7 +106,7 @@ def _add_frame_code(code: int, node: int, count: int, link: int) -> int:
 
 @compiled
 def _state_code(n: int, flags: int) -> int:
-    return int(n) * 4 + int(flags)
+    return int(n) * 8 + int(flags)
 
 
 @compiled

@@ -45,15 +45,14 @@ class Run:
         Raises the error of a request that failed, or was cancelled by its id; the others are let go.
         """
         try:
-            while self._running or self._waiting:
+            while self._running or (self._waiting and not self._cancelled):
                 yield from self._round()
         finally:
             self.cancel()
 
     def cancel(self) -> None:
         """Let go of all requests. Safe from any thread, and to repeat."""
-        self._cancelled = True
-        self._waiting.clear()
+        self._cancelled = True  # the reader, who alone touches the waiting ones, submits no more of them
         for running in list(self._running):
             running.handle.cancel()
 
@@ -71,7 +70,7 @@ class Run:
             if running.handle.done:
                 self._running.remove(running)
         self._fill()
-        if not self._running and self._waiting:
+        if not self._running and self._waiting and not self._cancelled:
             time.sleep(TICK)  # others fill the queue
         if silent:
             yield None

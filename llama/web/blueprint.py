@@ -18,7 +18,6 @@ from llama.web.auth import PUBLIC, check_key
 from llama.web.cors import cors_headers
 from llama.web.errors import error_body, error_headers
 from llama.web.lifecycle import Lifecycle
-from llama.web.peek import gone_check
 from llama.web.routes import ROUTES, Route
 from llama.web.streaming import ClientGone, Watch, json_response, stream_response, whole_response
 
@@ -127,7 +126,7 @@ class _Web:
     def _send(self, answer: Answer) -> Response:
         g.answer = answer
         limit = None if answer.stream else float(self.settings.timeout)
-        watch = Watch(gone_check(request.environ), self.lifecycle, limit)
+        watch = Watch(request.environ, self.lifecycle, limit)
         return stream_response(answer, watch) if answer.stream else whole_response(answer, watch)
 
     def _path(self) -> str:

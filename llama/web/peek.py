@@ -10,16 +10,19 @@ SOCKET_KEYS = ("gunicorn.socket", "werkzeug.socket")
 LOOK = getattr(socket, "MSG_PEEK", 0) | getattr(socket, "MSG_DONTWAIT", 0)
 
 
+def connection_of(environ: Mapping[str, Any]) -> socket.socket | None:
+    """The connection of this request, where the server tells it."""
+    found = (environ.get(key) for key in SOCKET_KEYS)
+    return next((connection for connection in found if isinstance(connection, socket.socket)), None)
+
+
 def gone_check(environ: Mapping[str, Any]) -> Callable[[], bool]:
     """A function that says whether the client of this request has gone; where nobody can know, it says no."""
     disconnected = environ.get("waitress.client_disconnected")
     if callable(disconnected):
         return lambda: bool(disconnected())
-    for key in SOCKET_KEYS:
-        connection = environ.get(key)
-        if isinstance(connection, socket.socket):
-            return lambda: is_gone(connection)
-    return lambda: False
+    connection = connection_of(environ)
+    return lambda: connection is not None and is_gone(connection)
 
 
 def is_gone(connection: socket.socket) -> bool:

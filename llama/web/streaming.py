@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flask import Response
@@ -11,8 +11,10 @@ from llama.api.answer import Answer
 from llama.api.json_text import encode
 from llama.api.sse import PING
 from llama.errors import LlamaError, Unavailable
+from llama.web.departures import DEPARTURES
 from llama.web.errors import error_body
 from llama.web.lifecycle import Lifecycle
+from llama.web.peek import connection_of, gone_check
 
 log = logging.getLogger(__name__)
 
@@ -28,13 +30,32 @@ class ClientGone(Exception):
 class Watch:
     """Looks up while an answer is waited for. Raises ClientGone, or Unavailable when the server's or our time is up."""
 
-    def __init__(self, gone: Callable[[], bool], lifecycle: Lifecycle, limit: float | None) -> None:
-        self._gone, self._lifecycle = gone, lifecycle
+    def __init__(self, environ: Mapping[str, Any], lifecycle: Lifecycle, limit: float | None) -> None:
+        self._gone, self._connection = gone_check(environ), connection_of(environ)
+        self._lifecycle = lifecycle
         self._end = None if limit is None else time.monotonic() + limit
         self._next = 0.0
+        self._forget: Callable[[], None] = lambda: None
+        self.left = False
+
+    def begin(self, cancel: Callable[[], None]) -> None:
+        """From now on, `cancel` as soon as the system says that the client has left. `look` sees what that misses."""
+
+        def leave() -> None:
+            self.left = True
+            cancel()
+
+        if self._connection is not None:
+            self._forget = DEPARTURES.watch(self._connection, leave)
+
+    def end(self) -> None:
+        """Let go of the connection. Safe to repeat."""
+        self._forget()
 
     def look(self) -> None:
         """Look at most twenty times a second."""
+        if self.left:
+            raise ClientGone
         now = time.monotonic()
         if now < self._next:
             return
@@ -54,24 +75,29 @@ def json_response(body: Any, status: int = 200, headers: dict[str, str] | None =
 
 def whole_response(answer: Answer, watch: Watch) -> Response:
     """The answer when it is done. The work is cancelled on every way out."""
+    watch.begin(answer.cancel)
     try:
         for _ in answer.steps():
             watch.look()
         return json_response(answer.body())
     finally:
+        watch.end()
         answer.cancel()
 
 
 def stream_response(answer: Answer, watch: Watch) -> Response:
     """The answer as events. What fails before the first event is raised, so that it gets a status of its own."""
     steps = answer.steps()
+    watch.begin(answer.cancel)
     try:
         first = _first(steps, watch)
     except BaseException:
+        watch.end()
         answer.cancel()
         raise
     response = Response(_frames(answer, first, steps, watch), mimetype="text/event-stream", headers=HEADERS)
-    response.call_on_close(answer.cancel)  # a generator that never began does not reach its finally
+    response.call_on_close(watch.end)  # a generator that never began does not reach its finally
+    response.call_on_close(answer.cancel)
     return response
 
 
@@ -79,9 +105,9 @@ def _first(steps: Iterator[list[Any]], watch: Watch) -> list[Any]:
     """The first chunks; none if they take too long."""
     end = time.monotonic() + PATIENCE
     for chunks in steps:
+        watch.look()
         if chunks or time.monotonic() > end:
             return chunks
-        watch.look()
     return []
 
 
@@ -91,6 +117,8 @@ def _frames(answer: Answer, first: list[Any], steps: Iterator[list[Any]], watch:
         yield b"".join(map(answer.encode, first)) or PING
         written = time.monotonic()
         for chunks in steps:
+            if watch.left:
+                return
             if chunks:
                 yield b"".join(map(answer.encode, chunks))
                 written = time.monotonic()
@@ -107,4 +135,5 @@ def _frames(answer: Answer, first: list[Any], steps: Iterator[list[Any]], watch:
         log.exception("a stream failed")
         yield answer.failure(error_body(error))
     finally:
+        watch.end()
         answer.cancel()

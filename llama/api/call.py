@@ -36,6 +36,7 @@ class Call:
     include_stop: bool = False
     special: bool = False
     cache_prompt: bool = True
+    lora: tuple[tuple[int, float], ...] = ()  # scales of adapters by id; (): the server's
     n_keep: int = 0
     n_discard: int = 0
     n_indent: int = 0

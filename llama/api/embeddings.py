@@ -52,7 +52,7 @@ def native_embeddings(service: Service, body: Body) -> list[dict[str, Any]]:
 def embed(service: Service, inputs: list[list[int]], *, normalize: int) -> list[Floats]:
     """A vector for each input, or without pooling a matrix (T, n_embd)."""
     kind, model = _pooling(service), service.parts.model
-    hidden = service.engine.embed(inputs)
+    hidden = service.engine.embed(inputs, service.parts.adapters.scales(()))
     if kind == "none":
         return hidden
     return [normalized(pool(rows, kind, model.head), normalize) for rows in hidden]

@@ -1,5 +1,6 @@
 """The fields of a request that say how much to generate, what to stop at, what binds it and how it is sent."""
 
+from llama.api.adapters import scales_of_adapters
 from llama.api.field import Field, anything, array, boolean, integer, list_of, mapping, text
 from llama.api.sampling_fields import (
     LOGIT_BIAS,
@@ -39,7 +40,7 @@ CONTROL_FIELDS = (
     Field("return_tokens", boolean(), "Native answers list their token ids."),
     Field("response_fields", list_of(text()), "Native answers keep only these fields; a/b picks a nested one."),
     Field("verbose", boolean(), "Add the native answer under __verbose."),
-    Field("lora", array(), "Accepted; there are no adapters."),
+    Field("lora", scales_of_adapters(), "How strong each adapter is; those left out are not used."),
     Field("request_id", text(), "The id under which the request can be cancelled."),
 )
 CONSTRAINT_FIELDS = (

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from llama.api.adapters import scales_of_adapters
 from llama.api.anthropic_body import ANTHROPIC_FIELDS
 from llama.api.field import Field, object_schema
 from llama.api.generation_fields import CHAT_FIELDS, INFILL_FIELDS, NATIVE_FIELDS, TEXT_FIELDS
@@ -35,6 +36,7 @@ class Operation:
     streams: bool = False
     content: str = "application/json"
     path_names: tuple[str, ...] = ()
+    body: Mapping[str, Any] | None = None  # a body that is no object
 
 
 OPERATIONS = (
@@ -78,7 +80,8 @@ OPERATIONS = (
     Operation("get", ("/slots",), "Slots"),
     Operation("post", ("/slots/{id}",), "Save, restore or erase a slot", SLOT_FIELDS, path_names=("id",)),
     Operation("get", ("/metrics",), "Prometheus metrics", content="text/plain"),
-    Operation("get", ("/lora-adapters",), "Adapters: none"),
+    Operation("get", ("/lora-adapters",), "Adapters, and how strong each is"),
+    Operation("post", ("/lora-adapters",), "Set how strong adapters are", body=scales_of_adapters().schema),
     Operation("get", ("/v1/requests",), "Requests that run or wait"),
     Operation("delete", ("/v1/requests/{id}",), "Cancel a request", path_names=("id",)),
     Operation("post", ("/v1/requests/{id}/cancel",), "Cancel a request", path_names=("id",)),
@@ -125,8 +128,10 @@ def _operation(operation: Operation, path: str) -> dict[str, Any]:
             {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
             for name in operation.path_names
         ]
+    schema = operation.body
     if operation.fields is not None:
         schema = object_schema(operation.fields, operation.required)
+    if schema is not None:
         found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     return found
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from llama.api.adapters import scales_of_adapters
 from llama.api.field import text
 from llama.api.service import Service
 from llama.errors import InvalidRequest, Unavailable
@@ -38,9 +39,15 @@ def version(service: Service, body: Body, query: Query) -> dict[str, Any]:
     return {"version": VERSION}
 
 
-def lora_adapters(service: Service, body: Body, query: Query) -> list[Any]:
-    """The adapters: there are none."""
-    return []
+def lora_adapters(service: Service, body: Body, query: Query) -> list[dict[str, Any]]:
+    """The adapters, with the scales that requests get which do not say."""
+    return service.parts.adapters.listed()
+
+
+def set_lora_adapters(service: Service, body: Body, query: Query) -> dict[str, Any]:
+    """Change those scales; adapters that are left out get 0. Raises InvalidRequest."""
+    service.parts.adapters.set(scales_of_adapters().read("adapters", body["adapters"]))
+    return {"success": True}
 
 
 def control(service: Service, body: Body) -> dict[str, Any]:

@@ -23,6 +23,7 @@ PLAIN = {
     "stop_token_ids": "stop_token_ids",
     "include_stop": "include_stop_str_in_output",
     "cache_prompt": "cache_prompt",
+    "lora": "lora",
     "n_keep": "n_keep",
     "n_discard": "n_discard",
     "n_indent": "n_indent",

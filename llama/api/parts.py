@@ -1,13 +1,18 @@
 """What a loaded model consists of, seen from the API: engine's share, templates, trie, defaults, description."""
 
+import hashlib
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from llama.api.adapters import Adapters
 from llama.api.defaults import native_defaults, openai_defaults
 from llama.api.guard import control_pattern
 from llama.api.model_source import find_model
@@ -18,7 +23,7 @@ from llama.engine.model import Loaded
 from llama.grammar import TokenTrie, compile_grammar
 from llama.grammar.warming import Warming
 from llama.modelfile import ModelFile
-from llama.models import load_model
+from llama.models import Adapter, load_model
 from llama.sampling import SamplingVocab
 from llama.settings import Settings
 from llama.tokenizer import Vocab, load_vocab
@@ -49,6 +54,7 @@ class Parts:
     description: Description = Description()
     metadata: Mapping[str, object] = field(default_factory=dict)
     warming: Warming = field(default_factory=Warming.done)
+    adapters: Adapters = field(default_factory=Adapters)
 
     @property
     def vocab(self) -> Vocab:
@@ -109,8 +115,9 @@ def load_parts(settings: Settings) -> Parts:
     path = find_model(settings)
     log.info("loading %s", path)
     warming = Warming.started() if settings.warmup else Warming.done()
-    with ModelFile.open(path) as file:
+    with ModelFile.open(path) as file, ExitStack() as stack:
         vocab = load_vocab(file.metadata)
+        lora = [stack.enter_context(ModelFile.open(Path(name).expanduser())) for name, _ in settings.lora]
         model = load_model(
             file,
             n_ctx=settings.ctx_size,
@@ -120,8 +127,9 @@ def load_parts(settings: Settings) -> Parts:
             type_v=settings.cache_type_v,
             overrides=metadata_overrides(settings, file.architecture),
             code_folder=None if settings.cache_dir is None else Path(settings.cache_dir) / "kernels",
+            adapters=lora,
         )
-        loaded = Loaded(model, vocab, sampling_vocab(vocab, model.n_vocab))
+        loaded = Loaded(model, vocab, sampling_vocab(vocab, model.n_vocab), fingerprint(file, lora))
         description = Description(
             path=str(path),
             architecture=file.architecture,
@@ -130,10 +138,34 @@ def load_parts(settings: Settings) -> Parts:
             file_type=file.file_type,
             name=str(file.metadata.get("general.name", "")),
         )
-        parts = replace(parts_of(settings, loaded, dict(file.metadata), description), warming=warming)
+        parts = replace(
+            parts_of(settings, loaded, dict(file.metadata), description),
+            warming=warming,
+            adapters=served_adapters(settings, model.adapters),
+        )
         if settings.warmup:
             parts.warm_up()
         return parts
+
+
+def served_adapters(settings: Settings, adapters: Sequence[Adapter]) -> Adapters:
+    """The adapters under the names that the settings have for them, as strong as the settings say."""
+    named = [replace(adapter, path=name) for adapter, (name, _) in zip(adapters, settings.lora, strict=True)]
+    return Adapters(named, [0.0 if settings.lora_init_without_apply else scale for _, scale in settings.lora])
+
+
+def fingerprint(file: ModelFile, adapters: Sequence[ModelFile]) -> str:
+    """Tells apart models, as far as their files' size and metadata do, and adapters by all they hold.
+
+    What was saved of a text fits the model and the adapters that read it.
+    """
+    digest = hashlib.blake2b(repr((file.size, sorted(file.metadata.items()))).encode(), digest_size=16)
+    for adapter in adapters:
+        digest.update(repr(sorted(adapter.metadata.items())).encode())
+        for tensor in adapter.tensors.values():
+            digest.update(tensor.name.encode())
+            digest.update(np.ascontiguousarray(tensor.data).data)
+    return digest.hexdigest()
 
 
 def sampling_vocab(vocab: Vocab, n_vocab: int) -> SamplingVocab:

@@ -20,7 +20,12 @@ def props(service: Service, body: Body, query: Query) -> dict[str, Any]:
     parts, settings = service.parts, service.settings
     defaults, vocab = parts.native, parts.vocab
     request = Request(
-        prompt=(), sampling=defaults.sampling, n_predict=defaults.n_predict, stop=defaults.stop, n_keep=defaults.n_keep
+        prompt=(),
+        sampling=defaults.sampling,
+        n_predict=defaults.n_predict,
+        stop=defaults.stop,
+        n_keep=defaults.n_keep,
+        lora=parts.adapters.scales(()),
     )
     call = Call(sampling=defaults.sampling, rule=defaults.rule)
     found = {

@@ -44,6 +44,7 @@ def engine_request(
         preserved=preserved | preserved_ids(parts, call),
         prompt_logprobs=prompt_logprobs,
         cache_prompt=call.cache_prompt,
+        lora=parts.adapters.scales(call.lora),
         id_slot=call.id_slot,
         n_keep=call.n_keep,
         n_discard=call.n_discard,

@@ -64,7 +64,7 @@ def request_body(request: Request, *, texts: bool = True) -> dict[str, Any]:
         "t_max_predict_ms": request.t_max_predict_ms,
         "stop": list(request.stop),
         "backend_sampling": False,
-        "lora": [],
+        "lora": [{"id": id, "scale": scale} for id, scale in enumerate(request.lora)],
         "speculative.types": "none",
     }
     if not texts:

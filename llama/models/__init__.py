@@ -3,8 +3,9 @@
 Knows architectures and their numbers; knows nothing of text, sampling or requests.
 """
 
+from llama.models.adapter import Adapter
 from llama.models.hparams import HParams
 from llama.models.model import Model, load_model
 from llama.models.registry import known_architectures
 
-__all__ = ["HParams", "Model", "known_architectures", "load_model"]
+__all__ = ["Adapter", "HParams", "Model", "known_architectures", "load_model"]

@@ -91,8 +91,6 @@ IGNORED = (
 REFUSED = (
     _row("-mu --model-url", "download the file and give it with -m", env="LLAMA_ARG_MODEL_URL"),
     _row("-dr --docker-repo", "download the model and give it with -m", env="LLAMA_ARG_DOCKER_REPO"),
-    _row("--lora --lora-scaled", "merge the adapter into the model file: adapters are not supported"),
-    _row("--lora-init-without-apply", "adapters are not supported", 0),
     _row("--control-vector --control-vector-scaled", "control vectors are not supported"),
     _row("--control-vector-layer-range", "control vectors are not supported", 2),
 )

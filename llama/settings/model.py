@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from llama.settings.option import comma_list, integer, number, one_of, option, single, switch, text
+from llama.settings.option import comma_list, integer, number, one_of, option, scaled_files, single, switch, text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +51,20 @@ class ModelSettings:
         default=(),
         append=True,
         help="replace metadata of the file: KEY=TYPE:VALUE, TYPE one of int, float, bool, str",
+    )
+    lora: tuple[tuple[str, float], ...] = option(
+        "--lora",
+        "--lora-scaled",
+        read=scaled_files,
+        default=(),
+        append=True,
+        env="LLAMA_ARG_LORA",
+        help="LoRA adapters to load: FILE or FILE:SCALE, separated by commas; they are numbered in this order",
+    )
+    lora_init_without_apply: bool = switch(
+        "--lora-init-without-apply",
+        env="LLAMA_ARG_LORA_INIT_WITHOUT_APPLY",
+        help="load the adapters with scale 0, for requests or POST /lora-adapters to change",
     )
     pooling: str | None = option(
         "--pooling",

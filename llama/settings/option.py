@@ -1,6 +1,8 @@
 """One row of the table of settings: its flags, its environment variable, its help, and how its text is read."""
 
+import csv
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,6 +65,21 @@ def boolean(value: str) -> bool:
 def comma_list(value: str) -> tuple[str, ...]:
     """The parts of a comma-separated list; empty parts are dropped."""
     return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def scaled_files(value: str) -> tuple[tuple[str, float], ...]:
+    """Comma-separated FILE or FILE:SCALE, as (file, scale), scale 1 where none is said. Quotes hold a comma."""
+    found = []
+    for item in next(csv.reader([value]), []):
+        name, colon, scale = item.rpartition(":")
+        try:
+            file, factor = (name, float(scale)) if colon else (item, 1.0)
+        except ValueError:  # the colon belongs to the name
+            file, factor = item, 1.0
+        if not file.strip() or not math.isfinite(factor):
+            raise SettingsError(f"expected FILE or FILE:SCALE, got {item!r}")
+        found.append((file, factor))
+    return tuple(found)
 
 
 def single(value: str) -> tuple[str, ...]:

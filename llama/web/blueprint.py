@@ -11,7 +11,6 @@ from werkzeug.routing import BaseConverter
 
 from llama.api.answer import Answer
 from llama.api.anthropic import anthropic_error
-from llama.api.json_text import decode_object
 from llama.api.service import Service
 from llama.errors import BodyTooLarge, InvalidRequest, LlamaError, NotFound
 from llama.web.auth import PUBLIC, check_key
@@ -84,7 +83,7 @@ class _Web:
         """The view function of a route."""
 
         def view(**names: str) -> Response:
-            body = decode_object(request.get_data(cache=False)) if route.reads_body else {}
+            body = route.decode(request.get_data(cache=False)) if route.reads_body else {}
             result = route.handler(self.service, {**body, **names}, request.args)
             if isinstance(result, Answer):
                 return self._send(result)

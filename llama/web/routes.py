@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llama.api import embeddings, model_list, openapi, operations, props, slots, tokens
+from llama.api.adapters import adapters_body
 from llama.api.chat import (
     anthropic_answer,
     anthropic_count,
@@ -15,6 +16,7 @@ from llama.api.chat import (
     responses_count,
 )
 from llama.api.completions import infill_answer, native_answer, text_answer
+from llama.api.json_text import decode_object
 from llama.api.rerank import rerank
 from llama.api.service import Service
 from llama.settings import Settings
@@ -36,6 +38,7 @@ class Route:
     paths: tuple[str, ...]
     handler: Handler
     reads_body: bool = True
+    decode: Callable[[bytes], dict[str, Any]] = decode_object
     applies: Callable[[Settings], bool] = always
 
 
@@ -74,6 +77,7 @@ ROUTES = (
     Route("POST", ("/slots/<id>",), slots.slot_action),
     _get(pages.metrics, "/metrics"),
     _get(operations.lora_adapters, "/lora-adapters"),
+    Route("POST", ("/lora-adapters",), operations.set_lora_adapters, decode=adapters_body),
     _get(operations.list_requests, "/v1/requests"),
     Route("DELETE", ("/v1/requests/<id>",), operations.cancel_request, reads_body=False),
     Route("POST", ("/v1/requests/<id>/cancel",), operations.cancel_request, reads_body=False),

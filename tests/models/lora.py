@@ -70,6 +70,13 @@ def write_adapter(
     return path
 
 
+def stored_pairs(path: Path | str) -> Pairs:
+    """The pairs in a file, as its types have them."""
+    with ModelFile.open(path) as file:
+        names = {name.rpartition(".")[0] for name in file.tensors}
+        return {n: (floats(file.tensors[f"{n}.lora_a"]), floats(file.tensors[f"{n}.lora_b"])) for n in names}
+
+
 def merged(file: ModelFile, *parts: tuple[Pairs, float]) -> ModelFile:
     """The model with scale * b @ a added to its matrices, as F32."""
     tensors = dict(file.tensors)

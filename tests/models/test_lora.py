@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from llama.errors import ModelFileError
 from llama.modelfile import FileTensor, ModelFile
 from llama.models import Model
-from tests.models.lora import batch, floats, merged, opened, random_pairs, unscaled, write_adapter
+from tests.models.lora import batch, merged, opened, random_pairs, stored_pairs, unscaled, write_adapter
 from tests.models.zoo import nmse, zoo_model, zoo_names
 
 #: Matrices that are no plain products: convolutions, tables of positions, matrices of heads.
@@ -63,9 +63,7 @@ def test_adapters_of_several_types_ranks_and_targets_add_up(tmp_path: Path) -> N
     ):
         pairs = random_pairs(file, chosen, rank, seed, size=0.3)
         paths.append(write_adapter(tmp_path / f"{seed}.gguf", pairs, alpha=seed or None, kind=kind))
-        read = ModelFile.open(paths[-1]).tensors
-        stored = {n: (floats(read[f"{n}.lora_a"]), floats(read[f"{n}.lora_b"])) for n in chosen}
-        parts.append((stored, 0.5 * (seed + 1) * (seed / rank if seed else 1)))
+        parts.append((stored_pairs(paths[-1]), 0.5 * (seed + 1) * (seed / rank if seed else 1)))
     adapted, whole = opened(file, *paths), opened(merged(file, *parts))
     part: Part = (TOKENS, 0, 0, [0.5, 1.0, 1.5, 2.0])
     assert nmse(run(adapted, part), base(whole, part)) < 1e-9

@@ -82,8 +82,22 @@ def test_a_gpu_command_line_runs_with_one_warning_a_flag(caplog: pytest.LogCaptu
 
 
 def test_what_would_change_answers_is_refused() -> None:
-    with pytest.raises(SettingsError, match="merge the adapter"):
-        read("--lora a.gguf")
+    with pytest.raises(SettingsError, match="--control-vector: control vectors are not supported"):
+        read("--control-vector a.gguf")
+
+
+def test_adapters_keep_their_order_across_both_flags() -> None:
+    settings = read("--lora-scaled c.gguf:0.5,d:e.gguf:-2 --lora a.gguf,b:x.gguf --lora f.gguf")
+    assert settings.lora == (("c.gguf", 0.5), ("d:e.gguf", -2), ("a.gguf", 1), ("b:x.gguf", 1), ("f.gguf", 1))
+    assert read_settings([], {"LLAMA_ARG_LORA": '"a,b.gguf":3,c.gguf'}).lora == (("a,b.gguf", 3), ("c.gguf", 1))
+    assert not settings.lora_init_without_apply
+    assert read("--lora-init-without-apply").lora_init_without_apply
+
+
+@pytest.mark.parametrize("wrong", ["a.gguf,", ",a.gguf", ":2", "a.gguf:nan"])
+def test_wrong_adapters_are_refused(wrong: str) -> None:
+    with pytest.raises(SettingsError, match="--lora"):
+        read_settings(["--lora", wrong], {})
 
 
 def test_keys_come_from_flag_and_file(tmp_path: Path) -> None:

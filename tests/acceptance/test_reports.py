@@ -4,9 +4,9 @@ and the table that says where each of the others is held."""
 import json
 import os
 import subprocess
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -133,35 +133,71 @@ def test_conversations_in_turn_keep_their_caches(host: Host) -> None:
         assert answer["timings"]["cache_n"] >= 500
 
 
-def test_a_tool_loop_only_appends(server: Client) -> None:
-    tools = [
-        {
-            "type": "function",
-            "function": {"name": "f", "parameters": {"type": "object", "properties": {"b": {}, "a": {}}}},
-        }
-    ]
-    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"b": 1, "a": 2}'}}
-    turns: list[dict[str, Any]] = [
-        {"role": "user", "content": "go"},
-        {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "3"},
-        {"role": "assistant", "content": "It is 3."},
-        {"role": "user", "content": "and then?"},
-    ]
-    prompts = []
-    for count in (1, 3, 5):
-        body = {"messages": turns[:count], "tools": tools, "add_generation_prompt": False}
-        prompts.append(server.ok("/apply-template", body)["prompt"])
-        assert server.ok("/apply-template", body)["prompt"] == prompts[-1]
-    assert prompts[1].startswith(prompts[0])
-    assert prompts[2].startswith(prompts[1])
+def called(number: int, name: str, arguments: str) -> dict[str, Any]:
+    """A turn of the assistant that calls a tool."""
+    call = {"id": f"call0000{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+PARAMETERS = {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "integer"}}, "required": ["b"]}
+TOOLS = [
+    {"type": "function", "function": {"name": name, "description": "Does it.", "parameters": PARAMETERS}}
+    for name in ("look", "sum")
+]
+TURNS: list[dict[str, Any]] = [
+    {"role": "system", "content": "Today is Monday."},
+    {"role": "user", "content": "go"},
+    called(1, "look", '{"b": "x", "a": 2}'),
+    {"role": "tool", "tool_call_id": "call00001", "name": "look", "content": "3"},
+    called(2, "sum", '{"b": "y"}'),
+    {"role": "tool", "tool_call_id": "call00002", "name": "sum", "content": "4"},
+    {"role": "assistant", "content": "It is 3."},
+    {"role": "user", "content": "and then?"},
+]
+
+
+@pytest.mark.parametrize(
+    "name", ["Qwen-Qwen2.5-7B-Instruct", "meta-llama-Llama-3.1-8B-Instruct", "openai-gpt-oss-120b", "Kimi-K2-Instruct"]
+)
+def test_a_tool_loop_only_appends(host: Host, shared: Path, name: str) -> None:
+    """Each turn's prompt begins with the one before, so that all of that is cached; where it does not is reported."""
+    template = shared / "chat" / "templates" / f"{name}.jinja"
+    hosted = host("-c", "8192", "-np", "1", "--chat-template-file", str(template), preset=False)
+
+    def prompt(turns: list[dict[str, Any]], generation: bool = False) -> str:
+        body = {"messages": turns, "tools": TOOLS, "add_generation_prompt": generation}
+        return str(hosted.ok("/apply-template", body)["prompt"])
+
+    def ids(turns: list[dict[str, Any]]) -> list[int]:
+        body = {"content": prompt(turns, True), "add_special": True}
+        return list(hosted.ok("/tokenize", body)["tokens"])
+
+    def ask(turns: list[dict[str, Any]]) -> Any:
+        body = {"messages": turns, "tools": TOOLS, "max_tokens": 1, "temperature": 0}
+        return hosted.ok("/v1/chat/completions", body)
+
+    prompts = [prompt(TURNS[:count]) for count in (2, 4, 6, 8)]
+    assert [prompt(TURNS[:count]) for count in (2, 4, 6, 8)] == prompts
+    for earlier, later in pairwise(prompts):
+        assert later.startswith(earlier)
+        assert len(later) > len(earlier)
+    before: list[int] = []
+    for turns in (TURNS[:2], TURNS[:4], TURNS[:6], TURNS, [{**TURNS[0], "content": "Today is Tuesday."}, *TURNS[1:]]):
+        now, answer = ids(turns), ask(turns)
+        shared_start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+        assert answer["usage"]["prompt_tokens"] == len(now)
+        assert answer["usage"]["prompt_tokens_details"]["cached_tokens"] == shared_start
+        assert answer["timings"]["cache_n"] == shared_start
+        before = now
+    assert 0 < shared_start < len(ids(TURNS[:2]))  # the day stands in the first turn
 
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """gunicorn with a slow scripted model, whose patience with silent workers is two seconds."""
     port = free_port()
-    env = {**os.environ, "LLAMA_ARG_PORT": str(port), "LLAMA_ARG_CTX_SIZE": "8192", "LLAMA_ARG_N_PARALLEL": "2"}
+    env = {**os.environ, "LLAMA_ARG_PORT": str(port), "LLAMA_ARG_CTX_SIZE": "8192", "LLAMA_ARG_N_PARALLEL": "3"}
+    env["LLAMA_ARG_ENDPOINT_METRICS"] = "1"
     command = [*GUNICORN[:3], *GUNICORN[3:-1], "--timeout", "2", GUNICORN[-1]]
     log = tmp_path_factory.mktemp("slow") / "log"
     with RunningServer(log, command=command, port=port, env=env) as running:
@@ -169,36 +205,48 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_streams_outlive_the_timeout_of_gunicorn(slow: RunningServer) -> None:
+    """A stream, a whole answer and the reading of a prompt, all at once, each twice as long as the timeout and more."""
     client = Client(slow.port)
-    results: list[Any] = []
-    body = {"prompt": "x", "max_tokens": 180}  # 20 ms a token
-    whole = threading.Thread(target=lambda: results.append(client.ok("/v1/completions", body)))
-    whole.start()
-    chunks = client.stream("/v1/completions", body)
-    whole.join()
+    started = client.get("/metrics").headers["Process-Start-Time-Unix"]
+    body = {"prompt": "x", "max_tokens": 220}  # 20 ms a token
+    reading = {"prompt": "y" * 900, "max_tokens": 2}  # 5 ms a token
+    with ThreadPoolExecutor(3) as pool:
+        whole = pool.submit(client.ok, "/v1/completions", body)
+        read = pool.submit(client.ok, "/v1/completions", reading)
+        chunks = pool.submit(client.stream, "/v1/completions", body).result()
     assert chunks[-1] == "[DONE]"
-    assert results[0]["usage"]["completion_tokens"] == 180
-    assert "".join(chunk["choices"][0]["text"] for chunk in chunks[:-1]) == results[0]["choices"][0]["text"]
+    assert chunks[-2]["choices"][0]["finish_reason"] == "length"
+    assert whole.result()["usage"]["completion_tokens"] == 220
+    assert "".join(chunk["choices"][0]["text"] for chunk in chunks[:-1]) == whole.result()["choices"][0]["text"]
+    assert read.result()["usage"]["prompt_tokens"] == 900
+    times = [answer.result()["timings"] for answer in (whole, read)]
+    assert all(sum(t[name] for name in ("prompt_ms", "predicted_ms")) > 4000 for t in times)  # the premise
+    assert client.get("/metrics").headers["Process-Start-Time-Unix"] == started  # the same worker, never another
+    assert b"WORKER TIMEOUT" not in slow.log.read_bytes()
 
 
-def test_health_answers_while_a_long_prompt_is_read(slow: RunningServer) -> None:
-    client = Client(slow.port)
-    done = threading.Event()
+def test_health_answers_while_a_long_prompt_is_read(stories: str, tmp_path: Path) -> None:
+    """4,000 tokens are read by numpy, which holds the interpreter's lock for a good part of the time."""
+    flags = ["-c", "8192", "-np", "1", "-b", "512", "--metrics", "--kernels", "numpy"]
+    with RunningServer(tmp_path / "log", "-m", stories, *flags) as process, ThreadPoolExecutor(1) as pool:
+        client = Client(process.port)
+        body = {"prompt": story("h", 4000), "n_predict": 1}
+        waits: list[float] = []
+        while len(waits) < 20:  # of several prompts, where the machine is fast
+            answer = pool.submit(client.ok, "/completion", {**body, "cache_prompt": False})
+            _while_reading(client, answer, waits)
+            assert answer.result()["timings"]["prompt_n"] == 4000
+        assert sorted(waits)[len(waits) // 2] < 0.2
 
-    def ask() -> None:
-        client.ok("/v1/completions", {"prompt": "x" * 500, "max_tokens": 1})  # 5 ms a token
-        done.set()
 
-    reading = threading.Thread(target=ask)
-    reading.start()
-    slowest = 0.0
-    while not done.wait(0.1):
-        for path in ("/health", "/v1/models", "/slots"):
+def _while_reading(client: Client, answer: Future[Any], waits: list[float]) -> None:
+    """Ask again and again until the answer is there; note how long those waited that the reading did not outlast."""
+    while not answer.done():
+        for path in ("/health", "/v1/models", "/metrics", "/slots"):
             begun = time.monotonic()
             assert client.get(path).status == 200
-            slowest = max(slowest, time.monotonic() - begun)
-    reading.join()
-    assert slowest < 1.0  # a blocked server would take the whole 2.5 s
+            if not answer.done():
+                waits.append(time.monotonic() - begun)
 
 
 def test_unknown_flags_name_the_nearest(stories: str) -> None:

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,49 @@ def test_b102_an_answer_is_bound_behind_the_thought(template_text: Any, reports:
     quiet = prepare(free, messages, response_schema=schema, enable_thinking=False)
     assert quiet.grammar is not None
     assert "think" not in quiet.grammar.split("\n")[0]
+
+
+# B135: templates that by their own text move something from turn to turn: tools, or the mark of the last user message
+THAT_MOVE = {
+    "CohereForAI-c4ai-command-r-plus-tool_use",
+    "Mistral-Small-3.2-24B-Instruct-2506",
+    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use",
+    "Qwen3.5-4B",
+    "StepFun3.5-Flash",
+    "inline-Mistral-Large-Instruct-2407-mistralai-v3-template-modified-to-have-system-prompt-at-start",
+    "inline-Phi-3-small",
+    "microsoft-Phi-3.5-mini-instruct",
+    "mistralai-Mistral-Nemo-Instruct-2407",
+}
+
+
+def test_b135_a_tool_loop_only_appends(shared: Path) -> None:
+    def called(number: int, arguments: str) -> dict[str, Any]:
+        function = {"name": "get_weather", "arguments": arguments}
+        call = {"id": f"call0000{number}", "type": "function", "function": function}
+        return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "go"},
+        called(1, '{"city": "Oslo"}'),
+        {"role": "tool", "tool_call_id": "call00001", "name": "get_weather", "content": "wet"},
+        called(2, '{"city": "Lima"}'),
+        {"role": "tool", "tool_call_id": "call00002", "name": "get_weather", "content": "dry"},
+        {"role": "assistant", "content": "Lima is dry."},
+        {"role": "user", "content": "and then?"},
+    ]
+    moving = set()
+    paths = sorted((shared / "chat" / "templates").glob("*.jinja"))
+    for path in paths:
+        templates = Templates(ChatTemplate(path.read_text(), "<s>", "</s>"))
+
+        def prompt(count: int, templates: Templates = templates) -> str:
+            return prepare(templates, turns[:count], tools=[WEATHER], add_generation_prompt=False).prompt
+
+        prompts = [prompt(count) for count in (2, 4, 6, 8)]
+        assert [prompt(count) for count in (2, 4, 6, 8)] == prompts, path.stem
+        if not all(later.startswith(earlier) for earlier, later in pairwise(prompts)):
+            moving.add(path.stem)
+    assert moving == THAT_MOVE
+    assert len(paths) >= 55

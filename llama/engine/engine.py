@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from collections.abc import Sequence as Items
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -129,6 +130,10 @@ class Engine:
     def pulse_age(self) -> float:
         """Seconds since the engine last showed that it is alive; 0 while it has nothing to do."""
         return self._worker.pulse_age()
+
+    def expecting(self) -> AbstractContextManager[None]:
+        """For the time in which a request is made ready: an idle engine then waits a moment to start it with others."""
+        return self._worker.expecting()
 
     def submit(self, request: Request) -> Handle:
         """Queue a request. Samplers and grammars are made here, so their errors are raised here.

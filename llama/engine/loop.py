@@ -86,6 +86,7 @@ class Loop:
         logits = self._forward(shares)
         if logits is not None:
             self._spread(shares, logits)
+        self._deliver(shares)
         return True
 
     def fail_all(self, error: Exception) -> None:
@@ -213,6 +214,11 @@ class Loop:
                 self._advance(share, logits[share.row : share.row + share.n_outputs])
             except Exception as error:  # noqa: BLE001 - one failing request fails alone
                 self._fail(share.sequence, error)
+
+    def _deliver(self, shares: list[Share]) -> None:
+        """Send what the step brought, at its end: readers that are woken want the interpreter, and we still need it."""
+        for share in shares:
+            share.sequence.handle.deliver()
 
     def _advance(self, share: Share, logits: NDArray[np.float32]) -> None:
         sequence, chain = share.sequence, share.sequence.chain

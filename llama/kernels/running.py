@@ -25,52 +25,64 @@ class Context:
         self._piece_tokens, self._partial_row_bytes = piece_tokens, partial_row_bytes
         self._partials = Memory(0)
         self._arrays: list[NDArray[Any]] = []
+        self._single = np.empty((0, ITEM), np.int64)
+        self._counted = np.empty(0, np.int32)
 
     def fill(self, batch: Batch) -> int:
         """Describe a batch; returns the length of its longest sequence with this batch's tokens."""
-        starts = np.ascontiguousarray(batch.starts, np.int32)
-        counts = np.diff(starts)
-        positions = np.ascontiguousarray(batch.positions, np.int32)
-        sequences = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
-        rows = np.arange(len(batch.tokens), dtype=np.int32)
-        row_positions = np.ascontiguousarray(rows + np.repeat(positions - starts[:-1], counts), np.int32)
-        blocks = np.ascontiguousarray(batch.blocks, np.int32)
-        items = self._items(starts.tolist())
-        longest = int((positions + counts).max(initial=0))
-        arrays: dict[int, NDArray[Any]] = {
-            places.TOKENS: np.ascontiguousarray(batch.tokens, np.int32),
-            places.STARTS: starts,
-            places.POSITIONS: positions,
-            places.BLOCKS: blocks,
-            places.STATES: np.ascontiguousarray(batch.states, np.int32),
-            places.OUTPUTS: np.ascontiguousarray(batch.outputs, np.int32),
+        sequences, row_positions, items = self._rows_and_items(batch)
+        parts = {
+            places.TOKENS: batch.tokens,
+            places.STARTS: batch.starts,
+            places.POSITIONS: batch.positions,
+            places.BLOCKS: batch.blocks.reshape(-1),
+            places.STATES: batch.states,
+            places.OUTPUTS: batch.outputs,
             places.ROW_POSITIONS: row_positions,
             places.ROW_SEQUENCES: sequences,
-            places.ITEMS: items,
         }
-        scales = None if batch.scales is None else np.ascontiguousarray(batch.scales, np.float32)
-        self.values[places.SCALES] = self.values[places.SCALES_STRIDE] = 0
-        if scales is not None and scales.size:
-            arrays[places.SCALES] = scales
-            self.values[places.SCALES_STRIDE] = scales.strides[0]
-        for place, array in arrays.items():
-            self.values[place] = array.ctypes.data
-        self._arrays = list(arrays.values())
+        # in one array: asking numpy for an address takes longer than copying
+        together = np.concatenate(tuple(parts.values()), dtype=np.int32, casting="same_kind")
+        address = together.ctypes.data
+        for place, part in parts.items():
+            self.values[place] = address
+            address += 4 * len(part)
+        self.values[places.ITEMS] = items.ctypes.data
+        self._arrays = [together, items]
         self.values[places.N_ROWS], self.values[places.N_WANTED] = len(batch.tokens), len(batch.outputs)
-        self.values[places.N_SEQUENCES], self.values[places.N_ITEMS] = len(counts), len(items)
-        self.values[places.BLOCKS_STRIDE] = blocks.strides[0] if blocks.size else 0
+        self.values[places.N_SEQUENCES], self.values[places.N_ITEMS] = len(batch.positions), len(items)
+        self.values[places.BLOCKS_STRIDE] = 4 * batch.blocks.shape[1]
+        self._fill_scales(batch)
+        longest = int(row_positions.max(initial=-1)) + 1
         self._share_spans(len(items), longest)
         return longest
 
-    def _items(self, starts: list[int]) -> NDArray[np.int64]:
-        """Attention's pieces: at most `piece_tokens` tokens of one sequence."""
+    def _rows_and_items(self, batch: Batch) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int64]]:
+        """Each row's sequence and position, and attention's pieces: at most `piece_tokens` tokens of one sequence."""
+        n, n_sequences = len(batch.tokens), len(batch.positions)
+        if n >= len(self._counted):
+            rows = np.arange(2 * n, dtype=np.int64)
+            self._counted, self._single = rows.astype(np.int32), np.stack((rows, rows, np.ones_like(rows)), axis=1)
+        if n == n_sequences and np.array_equal(batch.starts, self._counted[: n + 1]):  # one token each: the usual step
+            return self._counted[:n], batch.positions, self._single[:n]
+        counts = np.diff(batch.starts)
+        sequences = np.repeat(np.arange(n_sequences, dtype=np.int32), counts)
+        row_positions = np.arange(n) + np.repeat(batch.positions - batch.starts[:-1], counts)
         step = self._piece_tokens
         items = [
             (sequence, row, min(step, end - row))
-            for sequence, (start, end) in enumerate(pairwise(starts))
+            for sequence, (start, end) in enumerate(pairwise(batch.starts.tolist()))
             for row in range(start, end, step)
         ]
-        return np.array(items, np.int64).reshape(-1, ITEM)
+        return sequences, row_positions.astype(np.int32), np.array(items, np.int64).reshape(-1, ITEM)
+
+    def _fill_scales(self, batch: Batch) -> None:
+        """How strong each adapter is for each sequence."""
+        self.values[places.SCALES] = self.values[places.SCALES_STRIDE] = 0
+        if batch.scales is not None and batch.scales.size:
+            scales = np.ascontiguousarray(batch.scales, np.float32)
+            self._arrays.append(scales)
+            self.values[places.SCALES], self.values[places.SCALES_STRIDE] = scales.ctypes.data, scales.strides[0]
 
     def _share_spans(self, n_items: int, longest: int) -> None:
         """With few pieces and long contexts, make room for the results of spans."""

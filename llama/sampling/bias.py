@@ -19,9 +19,14 @@ class Bias:
         known = {id: bias for id, bias in biases.items() if 0 <= id < n_vocab and not isnan(bias)}
         self._ids = np.fromiter(known.keys(), np.int32, len(known))
         self._biases = np.fromiter(map(_bounded, known.values()), np.float32, len(known))
+        self._lowered = None if any(bias > 0 for bias in known.values()) else frozenset(known)
 
     def __bool__(self) -> bool:
         return len(self._ids) > 0
+
+    def spares(self, best: int) -> bool:
+        """True if the token with the largest logit stays that under the biases: it has none, and no other is raised."""
+        return self._lowered is not None and best not in self._lowered
 
     def apply(self, candidates: Candidates) -> Candidates:
         """The candidates with the biases on their logits."""

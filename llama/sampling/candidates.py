@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from llama.jit import compiled
 from llama.kernels import select
 
 Floats = NDArray[np.float32]
@@ -17,11 +16,13 @@ class Candidates(NamedTuple):
     """N tokens. ids and logits: (N,), never written to by whoever receives them.
 
     in_order: largest logit first. Otherwise the order is that of the ids, or what an earlier filter left.
+    whole: nothing was dropped or moved yet, so that token i stands at place i.
     """
 
     ids: NDArray[np.int32]
     logits: Floats
     in_order: bool = False
+    whole: bool = False
 
     def sorted(self) -> "Candidates":
         """The same tokens, largest logit first; the earlier one first on ties."""
@@ -40,8 +41,9 @@ class Candidates(NamedTuple):
 
     def places(self, ids: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where the given tokens stand here: places, and for each its index into `ids`. Absent ones are left out."""
-        if _stand_at_their_number(self.ids, ids):  # the usual case: nothing was dropped or moved yet
-            return ids.astype(np.intp), np.arange(len(ids))
+        if self.whole:
+            here = np.flatnonzero((ids >= 0) & (ids < len(self.ids)))
+            return ids[here].astype(np.intp), here
         order = np.argsort(self.ids, kind="stable")
         at = np.minimum(np.searchsorted(self.ids, ids, sorter=order), len(order) - 1)
         known = np.flatnonzero(self.ids[order[at]] == ids)
@@ -51,7 +53,7 @@ class Candidates(NamedTuple):
         """The same tokens with new logits at some places; the order is no longer known."""
         copy = self.logits.copy()
         copy[places] = logits
-        return Candidates(self.ids, copy)
+        return Candidates(self.ids, copy, whole=self.whole)
 
     def weights(self) -> Floats:
         """exp(logit - largest logit): probabilities before they are divided by their sum. Never all zero, never NaN."""
@@ -69,15 +71,6 @@ class Candidates(NamedTuple):
         """Softmax of the logits."""
         weights = self.weights()
         return weights / total(weights)
-
-
-@compiled
-def _stand_at_their_number(all_ids: NDArray[np.int32], ids: NDArray[np.int32]) -> bool:
-    """True if each of `ids` stands in `all_ids` at the place that is its own number."""
-    different = 0
-    for id in ids:
-        different += id < 0 or id >= len(all_ids) or all_ids[id] != id
-    return different == 0
 
 
 def total(values: Floats) -> np.float32:

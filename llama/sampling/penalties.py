@@ -71,7 +71,7 @@ def penalties(candidates: Candidates, window: Window, repeat: float, presence: f
     logits = candidates.logits.copy()
     with np.errstate(over="ignore"):  # minus infinity is a fine result; only plain Python would warn of it
         _lower(logits, places, window.counts[known], np.float32(repeat), np.float32(presence), np.float32(frequency))
-    return Candidates(candidates.ids, logits)
+    return Candidates(candidates.ids, logits, whole=candidates.whole)
 
 
 @compiled

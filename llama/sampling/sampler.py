@@ -102,17 +102,26 @@ class Sampler:
     def _candidates(self, logits: Floats) -> Candidates:
         if self._only is not None:
             return Candidates(self._only, logits[self._only])
-        return Candidates(self._vocab.ids[: len(logits)], logits)
+        return Candidates(self._vocab.ids[: len(logits)], logits, whole=True)
+
+    def _biases(self) -> list[Bias]:
+        """What counts at this place of the text."""
+        biases = [self._bias] if self._bias else []
+        if self._too_early and self._n_accepted < self._params.min_tokens:
+            biases.append(self._too_early)
+        if self._bad_words and (forbidden := self._bad_words.forbidden()):
+            biases.append(Bias(banned(forbidden), self._vocab.n_vocab))
+        return biases
 
     def _pick(self, logits: Floats) -> Sampled:
         """One way through biases, chain and draw."""
-        candidates = self._candidates(logits)
-        if self._bias:
-            candidates = self._bias.apply(candidates)
-        if self._too_early and self._n_accepted < self._params.min_tokens:
-            candidates = self._too_early.apply(candidates)
-        if self._bad_words and (forbidden := self._bad_words.forbidden()):
-            candidates = Bias(banned(forbidden), self._vocab.n_vocab).apply(candidates)
+        candidates, biases = self._candidates(logits), self._biases()
+        if self._chain.greedy and not self._chain.edits:
+            best = select.argmax(candidates.logits)
+            if all(bias.spares(int(candidates.ids[best])) for bias in biases):
+                return self._result(candidates, best, None)  # without a copy of all logits
+        for bias in biases:
+            candidates = bias.apply(candidates)
         if self._chain.greedy:
             for edit in self._chain.edits:
                 candidates = edit(candidates)

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from flask import Blueprint, Response, g, request
 from flask.sansio.blueprints import BlueprintSetupState
@@ -83,8 +84,9 @@ class _Web:
         """The view function of a route."""
 
         def view(**names: str) -> Response:
-            body = route.decode(request.get_data(cache=False)) if route.reads_body else {}
-            result = route.handler(self.service, {**body, **names}, request.args)
+            with self.service.engine.expecting() if route.generates else nullcontext():
+                body = route.decode(request.get_data(cache=False)) if route.reads_body else {}
+                result = route.handler(self.service, {**body, **names}, request.args)
             if isinstance(result, Answer):
                 return self._send(result)
             return result if isinstance(result, Response) else json_response(result)

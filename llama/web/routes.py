@@ -6,6 +6,7 @@ from typing import Any
 
 from llama.api import embeddings, model_list, openapi, operations, props, slots, tokens
 from llama.api.adapters import adapters_body
+from llama.api.answer import Answer
 from llama.api.chat import (
     anthropic_answer,
     anthropic_count,
@@ -40,6 +41,7 @@ class Route:
     reads_body: bool = True
     decode: Callable[[bytes], dict[str, Any]] = decode_object
     applies: Callable[[Settings], bool] = always
+    generates: bool = False  # what the handler returns was handed to the engine
 
 
 def _get(handler: Handler, *paths: str, applies: Callable[[Settings], bool] = always) -> Route:
@@ -50,14 +52,18 @@ def _post(handler: Callable[[Service, dict[str, Any]], Any], *paths: str) -> Rou
     return Route("POST", paths, lambda service, body, query: handler(service, body))
 
 
+def _answer(handler: Callable[[Service, dict[str, Any]], Answer], *paths: str) -> Route:
+    return Route("POST", paths, lambda service, body, query: handler(service, body), generates=True)
+
+
 ROUTES = (
-    _post(text_answer, "/v1/completions"),
-    _post(chat_answer, "/v1/chat/completions", "/chat/completions"),
-    _post(native_answer, "/completion", "/completions"),
-    _post(infill_answer, "/infill"),
-    _post(anthropic_answer, "/v1/messages"),
+    _answer(text_answer, "/v1/completions"),
+    _answer(chat_answer, "/v1/chat/completions", "/chat/completions"),
+    _answer(native_answer, "/completion", "/completions"),
+    _answer(infill_answer, "/infill"),
+    _answer(anthropic_answer, "/v1/messages"),
     _post(anthropic_count, "/v1/messages/count_tokens"),
-    _post(responses_answer, "/v1/responses", "/responses"),
+    _answer(responses_answer, "/v1/responses", "/responses"),
     _post(responses_count, "/v1/responses/input_tokens", "/responses/input_tokens"),
     _post(chat_count, "/v1/chat/completions/input_tokens", "/chat/completions/input_tokens"),
     _post(operations.control, "/v1/chat/completions/control", "/chat/completions/control"),

@@ -89,6 +89,21 @@ def test_a_prompt_that_is_being_read_stops_at_the_next_chunk() -> None:
         assert model.evaluated < 400
 
 
+def test_an_idle_engine_starts_requests_together_that_are_made_ready_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llama.engine.worker.GATHER", 5.0)
+    model = HashModel()
+    with running(model, n_slots=2) as engine, engine.expecting():
+        handles = [engine.submit(request(prompt=(n, 2, 3), n_predict=1)) for n in (1, 4)]
+        assert [fold(list(handle))[0].ids for handle in handles] == [lone((n, 2, 3), 1) for n in (1, 4)]
+    assert model.steps == 1
+
+
+def test_an_expected_request_that_does_not_come_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llama.engine.worker.GATHER", 0.001)
+    with running(HashModel(), n_slots=2) as engine, engine.expecting():
+        assert ask(engine, request(n_predict=1)).ids == lone(PROMPT, 1)
+
+
 def test_requests_can_be_listed_and_cancelled_by_id() -> None:
     with running(endless_script(delay=0.002), n_slots=1, n_ctx=4096) as engine:
         handles = [engine.submit(request(id="abc", n_predict=-1)), engine.submit(request(id="other", n_predict=2))]

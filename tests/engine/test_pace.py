@@ -60,10 +60,10 @@ def test_a_long_prompt_does_not_stop_a_running_stream() -> None:
         driver.loop.step()
     driver.submit(Request(prompt=tuple(i % 7 for i in range(2000)), sampling=GREEDY, n_predict=1))
     while driver.loop.running:
-        before = stream._events.qsize()
+        before = stream._delivered.qsize()
         driver.loop.step()
         if stream in [s.handle for s in driver.loop.running]:
-            assert stream._events.qsize() == before + 1
+            assert stream._delivered.qsize() == before + 1
 
 
 class Clock:

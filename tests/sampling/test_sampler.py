@@ -125,6 +125,10 @@ def test_biases_add_up_and_ban() -> None:
     assert best(logit_bias=((0, float("-inf")),)) == 1
     assert best(logit_bias=((0, float("-inf")), (0, 100.0))) == 1
     assert best(logit_bias=((77, 100.0),)) == 0
+    assert best(logit_bias=((2, float("-inf")),)) == 0
+    assert best(logit_bias=((0, -1.0), (1, 0.5))) == 1
+    assert best(logit_bias=((0, -1.0),)) == 0  # a tie: the first
+    assert best(logit_bias=((0, -1.5),)) == 1
 
 
 def test_end_tokens_wait_for_min_tokens_or_never_come() -> None:

@@ -1,8 +1,8 @@
 """How much prompt a step may read: learnt from how long steps take."""
 
-STRETCH = 3.5  # a step that also reads prompt may take so many times a step that does not
+STRETCH = 3.0  # a step that also reads prompt may take so many times a step that does not
 LONGEST = 0.5  # seconds a step may take, so that cancelling and other requests need not wait for long
-SMALLEST = 16  # tokens of prompt a step may read in any case
+SMALLEST = 8  # tokens of prompt a step may read in any case
 FIRST = 32  # tokens of prompt beside running streams while nothing has been measured
 FIRST_ALONE = 64  # the same when nothing runs: on a slow machine more would block the engine for long
 GROWTH = 2  # beside streams, a step reads at most so many times as much as the one before: one may have been lucky
@@ -38,7 +38,7 @@ class Pace:
             self.read = blend(self.read, max(seconds - self.speak, seconds / 4) / n_read)
 
     def _tokens(self, seconds: float) -> int:
-        """Tokens of prompt that can be read in `seconds`, in multiples of 16 as matrix kernels like them."""
+        """Tokens of prompt that can be read in `seconds`, in multiples of 8 as matrix kernels like them."""
         n = int(seconds / max(self.read or 0.0, 1e-9)) if self.read else self._n_batch
         return max(SMALLEST, min(n, self._n_batch) // SMALLEST * SMALLEST)
 

@@ -25,15 +25,15 @@ def test_a_first_step_that_took_long_is_soon_forgotten() -> None:
     assert pace.budget(0) == 512
 
 
-def test_beside_streams_a_step_stays_under_four_times_its_usual_length() -> None:
+def test_beside_streams_a_step_stays_under_three_and_a_half_times_its_usual_length() -> None:
     pace = Pace(2048)
     speak, read = 0.007, 0.0008
     pace.measured(1, 0, speak)
     for _ in range(50):
         n = pace.budget(1)
         seconds = speak + n * read
-        assert n >= 16
-        assert n == 32 or seconds <= max(4 * speak, speak + 16 * read)
+        assert n >= 8
+        assert n == 32 or seconds <= max(3.5 * speak, speak + 8 * read)
         pace.measured(1, n, seconds)
 
 

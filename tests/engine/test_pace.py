@@ -21,7 +21,7 @@ def test_without_streams_the_whole_batch_is_read() -> None:
 def test_a_first_step_that_took_long_is_soon_forgotten() -> None:
     pace = Pace(512)
     pace.measured(0, pace.budget(0), 20.0)
-    pace.measured(0, pace.budget(0), 0.01)
+    pace.measured(0, pace.budget(0), 0.005)
     assert pace.budget(0) == 512
 
 

@@ -16,12 +16,14 @@ from llama.api.small_fields import (
     EMBEDDING_FIELDS,
     RERANK_FIELDS,
     SLOT_FIELDS,
+    STREAM_FIELDS,
     TOKENIZE_FIELDS,
 )
 from llama.settings.version import VERSION
 
 ERRORS = {400: "Bad request", 401: "No valid key", 404: "Not found", 413: "Body too large", 500: "Our bug"}
 MORE_ERRORS = {499: "Cancelled", 501: "Not supported by this model or configuration", 503: "Loading, stopping or full"}
+NO_CONTENT = 204
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Operation:
     streams: bool = False
     content: str = "application/json"
     path_names: tuple[str, ...] = ()
+    query_names: tuple[str, ...] = ()
+    status: int = 200
     body: Mapping[str, Any] | None = None  # a body that is no object
 
 
@@ -82,6 +86,26 @@ OPERATIONS = (
     Operation("get", ("/metrics",), "Prometheus metrics", content="text/plain"),
     Operation("get", ("/lora-adapters",), "Adapters, and how strong each is"),
     Operation("post", ("/lora-adapters",), "Set how strong adapters are", body=scales_of_adapters().schema),
+    Operation(
+        "post",
+        ("/v1/audio/transcriptions", "/audio/transcriptions"),
+        "Speech to text: refused, as models here do not hear",
+    ),
+    Operation("post", ("/v1/streams/lookup",), "How far streams of conversations are", STREAM_FIELDS),
+    Operation(
+        "get",
+        ("/v1/stream",),
+        "Take up the stream of a request that had the header X-Conversation-Id, from byte `from` on",
+        content="text/event-stream",
+        query_names=("conv_id", "from"),
+    ),
+    Operation(
+        "delete",
+        ("/v1/stream",),
+        "End and forget the stream of a conversation",
+        query_names=("conv_id",),
+        status=NO_CONTENT,
+    ),
     Operation("get", ("/v1/requests",), "Requests that run or wait"),
     Operation("delete", ("/v1/requests/{id}",), "Cancel a request", path_names=("id",)),
     Operation("post", ("/v1/requests/{id}/cancel",), "Cancel a request", path_names=("id",)),
@@ -114,7 +138,10 @@ def _operation(operation: Operation, path: str) -> dict[str, Any]:
     if operation.streams:
         content["text/event-stream"] = {"schema": {"type": "string"}}
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    responses: dict[str, Any] = {"200": {"description": operation.summary, "content": content}}
+    answer: dict[str, Any] = {"description": operation.summary}
+    if operation.status != NO_CONTENT:
+        answer["content"] = content
+    responses: dict[str, Any] = {str(operation.status): answer}
     responses |= {
         str(status): {"description": text, "content": error} for status, text in (ERRORS | MORE_ERRORS).items()
     }
@@ -123,11 +150,13 @@ def _operation(operation: Operation, path: str) -> dict[str, Any]:
         "operationId": f"{operation.method}{path}".replace("/", "_"),
         "responses": responses,
     }
-    if operation.path_names:
-        found["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-            for name in operation.path_names
-        ]
+    parameters = [
+        {"name": name, "in": place, "required": place == "path", "schema": {"type": "string", "minLength": 1}}
+        for place, names in (("path", operation.path_names), ("query", operation.query_names))
+        for name in names
+    ]
+    if parameters:
+        found["parameters"] = parameters
     schema = operation.body
     if operation.fields is not None:
         schema = object_schema(operation.fields, operation.required)

@@ -6,7 +6,7 @@ from typing import Any
 from llama.api.adapters import scales_of_adapters
 from llama.api.field import text
 from llama.api.service import Service
-from llama.errors import InvalidRequest, Unavailable
+from llama.errors import InvalidRequest, NotSupported, Unavailable
 from llama.settings.version import VERSION
 
 LONGEST_STEP = 120.0  # seconds without a sign of life from a busy engine that count as hung
@@ -48,6 +48,11 @@ def set_lora_adapters(service: Service, body: Body, query: Query) -> dict[str, A
     """Change those scales; adapters that are left out get 0. Raises InvalidRequest."""
     service.parts.adapters.set(scales_of_adapters().read("adapters", body["adapters"]))
     return {"success": True}
+
+
+def transcribe(service: Service, body: Body, query: Query) -> dict[str, Any]:
+    """Raises NotSupported: no model that is served here hears."""
+    raise NotSupported("The current model does not support audio input.")
 
 
 def control(service: Service, body: Body) -> dict[str, Any]:

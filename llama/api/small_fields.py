@@ -25,6 +25,7 @@ RERANK_FIELDS = (
     Field("top_n", integer(0), "How many to return."),
     Field("return_text", boolean(), "TEI's form: repeat the texts."),
 )
+STREAM_FIELDS = (Field("conversation_ids", list_of(text()), "Conversations that the caller knows."),)
 SLOT_FIELDS = (Field("filename", text(), "Name of the file below --slot-save-path."),)
 CONTROL_FIELDS = (
     Field("id", text(), "The id of the running completion."),

@@ -18,6 +18,7 @@ from llama.web.auth import PUBLIC, check_key
 from llama.web.cors import cors_headers
 from llama.web.errors import error_body, error_headers
 from llama.web.lifecycle import Lifecycle
+from llama.web.resuming import HEADER, resumable_response
 from llama.web.routes import ROUTES, Route
 from llama.web.streaming import ClientGone, Watch, json_response, stream_response, whole_response
 
@@ -126,6 +127,9 @@ class _Web:
 
     def _send(self, answer: Answer) -> Response:
         g.answer = answer
+        conversation = request.headers.get(HEADER, "")
+        if answer.stream and conversation:
+            return resumable_response(self.service, conversation, answer, self.lifecycle)
         limit = None if answer.stream else float(self.settings.timeout)
         watch = Watch(request.environ, self.lifecycle, limit)
         return stream_response(answer, watch) if answer.stream else whole_response(answer, watch)

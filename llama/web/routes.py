@@ -17,11 +17,12 @@ from llama.api.chat import (
     responses_count,
 )
 from llama.api.completions import infill_answer, native_answer, text_answer
+from llama.api.conversations import lookup_streams
 from llama.api.json_text import decode_object
 from llama.api.rerank import rerank
 from llama.api.service import Service
 from llama.settings import Settings
-from llama.web import pages
+from llama.web import pages, resuming
 
 Handler = Callable[[Service, dict[str, Any], Mapping[str, str]], Any]
 
@@ -84,6 +85,10 @@ ROUTES = (
     _get(pages.metrics, "/metrics"),
     _get(operations.lora_adapters, "/lora-adapters"),
     Route("POST", ("/lora-adapters",), operations.set_lora_adapters, decode=adapters_body),
+    _post(lookup_streams, "/v1/streams/lookup"),
+    _get(resuming.resume, "/v1/stream"),
+    Route("DELETE", ("/v1/stream",), resuming.drop, reads_body=False),
+    Route("POST", ("/v1/audio/transcriptions", "/audio/transcriptions"), operations.transcribe, decode=lambda raw: {}),
     _get(operations.list_requests, "/v1/requests"),
     Route("DELETE", ("/v1/requests/<id>",), operations.cancel_request, reads_body=False),
     Route("POST", ("/v1/requests/<id>/cancel",), operations.cancel_request, reads_body=False),

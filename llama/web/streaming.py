@@ -87,6 +87,14 @@ def whole_response(answer: Answer, watch: Watch) -> Response:
 
 def stream_response(answer: Answer, watch: Watch) -> Response:
     """The answer as events. What fails before the first event is raised, so that it gets a status of its own."""
+    response = Response(begun(answer, watch), mimetype="text/event-stream", headers=HEADERS)
+    response.call_on_close(watch.end)  # a generator that never began does not reach its finally
+    response.call_on_close(answer.cancel)
+    return response
+
+
+def begun(answer: Answer, watch: Watch) -> Iterator[bytes]:
+    """The answer on the wire, once its first event is there. Raises what fails before that."""
     steps = answer.steps()
     watch.begin(answer.cancel)
     try:
@@ -95,10 +103,7 @@ def stream_response(answer: Answer, watch: Watch) -> Response:
         watch.end()
         answer.cancel()
         raise
-    response = Response(_frames(answer, first, steps, watch), mimetype="text/event-stream", headers=HEADERS)
-    response.call_on_close(watch.end)  # a generator that never began does not reach its finally
-    response.call_on_close(answer.cancel)
-    return response
+    return _frames(answer, first, steps, watch)
 
 
 def _first(steps: Iterator[list[Any]], watch: Watch) -> list[Any]:

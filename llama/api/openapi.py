@@ -14,6 +14,7 @@ from llama.api.small_fields import (
     CONTROL_FIELDS,
     DETOKENIZE_FIELDS,
     EMBEDDING_FIELDS,
+    PREDICT_FIELDS,
     RERANK_FIELDS,
     SLOT_FIELDS,
     STREAM_FIELDS,
@@ -117,7 +118,7 @@ OPERATIONS = (
 def document(service: Service, body: Mapping[str, Any], query: Mapping[str, str]) -> dict[str, Any]:
     """The document of this service."""
     paths: dict[str, dict[str, Any]] = {}
-    for operation in OPERATIONS:
+    for operation in (*OPERATIONS, *_vertex_operations(service)):
         for path in operation.paths:
             paths.setdefault(path, {})[operation.method] = _operation(operation, path)
     return {
@@ -131,6 +132,14 @@ def document(service: Service, body: Mapping[str, Any], query: Mapping[str, str]
         },
         "security": [{"bearer": []}] if service.settings.keys() else [],
     }
+
+
+def _vertex_operations(service: Service) -> list[Operation]:
+    path, health = service.settings.predict_path, service.settings.predict_health_path
+    if path is None:
+        return []
+    operations = [Operation("post", (path,), "Vertex AI's predictions", PREDICT_FIELDS, ("instances",))]
+    return operations if health is None else [*operations, Operation("get", (health,), "Health")]
 
 
 def _operation(operation: Operation, path: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The fields of the small endpoints: tokens, embeddings, rerank, slots."""
 
-from llama.api.field import Field, anything, boolean, integer, list_of, text
+from llama.api.field import Field, anything, array, boolean, integer, list_of, text
 
 TOKENIZE_FIELDS = (
     Field("content", anything(), "Text, or an array of texts and token ids."),
@@ -26,6 +26,9 @@ RERANK_FIELDS = (
     Field("return_text", boolean(), "TEI's form: repeat the texts."),
 )
 STREAM_FIELDS = (Field("conversation_ids", list_of(text()), "Conversations that the caller knows."),)
+PREDICT_FIELDS = (
+    Field("instances", array(), "Bodies of requests, each with @requestFormat: chatCompletions, or a path."),
+)
 SLOT_FIELDS = (Field("filename", text(), "Name of the file below --slot-save-path."),)
 CONTROL_FIELDS = (
     Field("id", text(), "The id of the running completion."),

@@ -5,7 +5,7 @@ from llama.settings import Settings
 
 def binds(settings: Settings) -> list[str]:
     """What gunicorn listens on, one entry for each host."""
-    return [_bind(host, settings.port) for host in settings.host]
+    return [_bind(host, settings.http_port) for host in settings.host]
 
 
 def _bind(host: str, port: int) -> str:

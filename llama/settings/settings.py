@@ -9,6 +9,7 @@ from llama.settings.compute import ComputeSettings
 from llama.settings.model import ModelSettings
 from llama.settings.sampling import SamplingSettings
 from llama.settings.server import ServerSettings
+from llama.settings.vertex import VertexSettings
 
 DEFAULT_SLOTS = 4
 DEFAULT_HTTP_THREADS = 128  # a waiting client costs a thread and little else; 64 at once must all be served
@@ -16,11 +17,12 @@ SPARE_HTTP_THREADS = 8  # connections that are never taken by generations, so th
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(ModelSettings, ComputeSettings, ServerSettings, ChatSettings, SamplingSettings):
+class Settings(ModelSettings, ComputeSettings, ServerSettings, VertexSettings, ChatSettings, SamplingSettings):
     """Everything that can be set. Raises SettingsError for values that make no sense together or alone."""
 
     def __post_init__(self) -> None:
         _check(0 < self.port < 65536, "--port", "between 1 and 65535", self.port)
+        _check(0 <= self.aip_http_port < 65536, "--aip-http-port", "between 0 and 65535", self.aip_http_port)
         _check(self.ctx_size >= 0, "--ctx-size", "at least 0", self.ctx_size)
         _check(self.batch_size > 0, "--batch-size", "at least 1", self.batch_size)
         _check(self.ubatch_size > 0, "--ubatch-size", "at least 1", self.ubatch_size)
@@ -35,6 +37,11 @@ class Settings(ModelSettings, ComputeSettings, ServerSettings, ChatSettings, Sam
             raise SettingsError("--ssl-key-file and --ssl-cert-file go together")
         if self.api_prefix and (not self.api_prefix.startswith("/") or self.api_prefix.endswith("/")):
             raise SettingsError(f"--api-prefix must begin with / and not end with it, got {self.api_prefix!r}")
+
+    @property
+    def http_port(self) -> int:
+        """The port of every address."""
+        return self.aip_http_port if self.predict_path and self.aip_http_port else self.port
 
     @property
     def n_slots(self) -> int:

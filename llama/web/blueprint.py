@@ -21,6 +21,7 @@ from llama.web.lifecycle import Lifecycle
 from llama.web.resuming import HEADER, resumable_response
 from llama.web.routes import ROUTES, Route
 from llama.web.streaming import ClientGone, Watch, json_response, stream_response, whole_response
+from llama.web.vertex import vertex_routes
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ def create_blueprint(service: Service, name: str = "llama", lifecycle: Lifecycle
     blueprint.before_request(web.admit)
     blueprint.after_request(web.finish)
     blueprint.register_error_handler(Exception, web.fail)
-    for route in ROUTES:
+    for route in (*ROUTES, *vertex_routes(service.settings)):
         if route.applies(service.settings):
             for path in route.paths:
                 endpoint = f"{route.method.lower()}{path}".replace("/", "_").replace(".", "_")
@@ -61,6 +62,7 @@ class _Web:
         self.settings = service.settings
         self.lifecycle = lifecycle
         self._keys = service.settings.keys()
+        self._public = PUBLIC | set(filter(None, [service.settings.predict_health_path]))
 
     def admit(self) -> Response | None:
         """Preflights are answered, then loading, then the key, then the size of the body."""
@@ -71,7 +73,7 @@ class _Web:
         self.service.ensure_started()
         if not self.service.ready and path != "/":
             raise self.service.unavailable()
-        if self._keys and path not in PUBLIC:
+        if self._keys and path not in self._public:
             check_key(request.headers, self._keys)
         if len(request.full_path) > LONGEST_TARGET:
             raise NotFound("the address is too long")
@@ -142,7 +144,8 @@ class _Web:
         if rest is not None:
             return f"/{rest}"
         rule = request.url_rule.rule
-        return next((path for path in PUBLIC if path != "/" and rule.endswith(path)), "/" if _is_index() else rule)
+        known = (path for path in self._public if path != "/" and rule.endswith(path))
+        return next(known, "/" if _is_index() else rule)
 
 
 class Anything(BaseConverter):

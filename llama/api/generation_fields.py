@@ -1,7 +1,7 @@
 """The fields of a request that say how much to generate, what to stop at, what binds it and how it is sent."""
 
 from llama.api.adapters import scales_of_adapters
-from llama.api.field import Field, anything, array, boolean, integer, list_of, mapping, text
+from llama.api.field import Field, anything, array, boolean, integer, list_of, mapping, number, text
 from llama.api.sampling_fields import (
     LOGIT_BIAS,
     N_PROBS,
@@ -31,7 +31,11 @@ CONTROL_FIELDS = (
     Field("n_keep", integer(-1), "Tokens kept when the context is shifted; -1 = the prompt."),
     Field("n_discard", integer(0), "Tokens dropped when the context is shifted; 0 = half."),
     Field("n_indent", integer(0), "Stop at a line that is indented by less."),
-    Field("n_cache_reuse", integer(0), "Accepted; reuse is by prefix."),
+    Field("n_cache_reuse", integer(0), "Accepted; reuse is by exact prefix."),
+    Field("backend_sampling", boolean(), "Accepted; there is one sampler."),
+    Field("speculative.n_max", integer(0), "Accepted; nothing is drafted."),
+    Field("speculative.n_min", integer(0), "Accepted; nothing is drafted."),
+    Field("speculative.p_min", number(0, 1), "Accepted; nothing is drafted."),
     Field("t_max_predict_ms", integer(-1), "Time limit, looked at on line ends; -1 = none."),
     Field("id_slot", integer(-1), "Slot to use; -1 = any."),
     Field("return_progress", boolean(), "Report how much of the prompt was read."),

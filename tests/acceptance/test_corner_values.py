@@ -215,3 +215,26 @@ def test_when_a_grammar_is_complete_only_the_end_is_legal(model: Client, extra: 
     answer = model.ok("/completion", body)
     assert (answer["content"], answer["stop_type"]) == ("xyz", "eos")
     assert answer["tokens"][-1] == 2
+
+
+@pytest.mark.parametrize("path", ["/completion", "/v1/completions"])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"speculative.n_max": 16, "speculative.n_min": 2, "speculative.p_min": 0.5, "speculative.type": "ngram-simple"},
+        {"n_cache_reuse": 8},
+        {"backend_sampling": True},
+    ],
+)
+def test_fields_that_change_nothing(model: Client, path: str, extra: dict[str, Any]) -> None:
+    body = {**NEUTRAL, "n_probs": None, "verbose": True, "max_tokens": 8}
+
+    def told(**more: Any) -> tuple[Any, Any]:
+        answer = model.ok(path, {**body, **more})
+        return answer.get("tokens"), answer.get("content") or answer["choices"][0]["text"]
+
+    assert told(**extra) == told()
+    assert told()[0] in (None, DRAWN)
+    name, value = next(iter(extra.items()))
+    bad = "x" if not isinstance(value, bool) else 1
+    assert model.post(path, {**body, name: bad}).error["param"] == name

@@ -16,6 +16,7 @@ from llama.kernels.tiles import SIDE, code_tile, float_tile, quantise_block
 from llama.kernels.vectors import int_at
 
 TILES = (8, 4, 2, 1)
+MANY = 32  # tokens from which products, not reading weights, are what takes the time
 RUN = 128  # tokens that stay in the second-level cache while a piece's rows go over them
 
 
@@ -25,9 +26,9 @@ def quantised_width(columns: int) -> int:
     return padded + padded // BLOCK * SIDE
 
 
-def build_tile_run(kernel_set: str, layout: Layout) -> Callable[..., Any]:
-    """Compiled-code function: 16 rows times any number of tokens."""
-    made = [float_tile(layout, n) if layout.is_float else code_tile(kernel_set, layout, n) for n in TILES]
+def build_tile_run(kernel_set: str, layout: Layout, groups: int = 1) -> Callable[..., Any]:
+    """Compiled-code function: 16 rows times any number of tokens; of floats also two times 16 rows, `s` bytes apart."""
+    made = [float_tile(layout, n, groups) if layout.is_float else code_tile(kernel_set, layout, n) for n in TILES]
     eight, four, two, one = made
 
     @njit
@@ -71,6 +72,8 @@ def build_linear(kernel_set: str, layout: Layout) -> Callable[..., None]:
     groups a piece, code bytes a group, scale bytes a group.
     """
     tiles = build_tile_run(kernel_set, layout)
+    wide = 2 if layout.is_float else 1
+    wide_tiles = build_tile_run(kernel_set, layout, wide) if layout.is_float else tiles
 
     def linear(args: int, context: int, thread: int, threads: int) -> None:
         n = rows_of(context, int_at(args + 24))
@@ -89,20 +92,31 @@ def build_linear(kernel_set: str, layout: Layout) -> Callable[..., None]:
                 last = min(groups, first + piece)
                 for start in range(0, n, RUN):
                     count = min(RUN, n - start)
-                    for g in range(first, last):
-                        tiles(
-                            codes + g * code_bytes,
-                            scales + g * scale_bytes,
-                            x + start * stride,
-                            stride,
-                            steps,
-                            count,
-                            out + start * ostride + g * 4 * GROUP,
-                            ostride,
-                            bias + g * 4 * GROUP if bias else 0,
-                            residual + start * rstride + g * 4 * GROUP if residual else 0,
-                            rstride,
-                        )
+                    source, target = x + start * stride, out + start * ostride
+                    old = residual + start * rstride if residual else 0
+                    g = first
+                    while g < last:
+                        w, place = codes + g * code_bytes, g * 4 * GROUP
+                        offset, add = bias + place if bias else 0, old + place if old else 0
+                        if wide == 2 and count >= MANY and last - g > 1:
+                            wide_tiles(
+                                w,
+                                code_bytes,
+                                source,
+                                stride,
+                                steps,
+                                count,
+                                target + place,
+                                ostride,
+                                offset,
+                                add,
+                                rstride,
+                            )
+                            g += 2
+                        else:
+                            s = scales + g * scale_bytes
+                            tiles(w, s, source, stride, steps, count, target + place, ostride, offset, add, rstride)
+                            g += 1
 
     return linear
 

@@ -155,8 +155,11 @@ def code_tile(kernel_set: str, layout: Layout, tokens: int) -> Any:
 
 
 @cache
-def float_tile(layout: Layout, tokens: int) -> Any:
-    """Compiled-code function: 16 rows of floats times `tokens` float rows."""
+def float_tile(layout: Layout, tokens: int, groups: int = 1) -> Any:
+    """Compiled-code function: `groups` times 16 rows of floats, `s` bytes apart, times `tokens` float rows.
+
+    With two groups an activation that was loaded is used twice: loads, not products, are what one group waits for.
+    """
 
     def column(b: Any, address: Any) -> Any:
         if layout.bits == 32:
@@ -182,17 +185,31 @@ def float_tile(layout: Layout, tokens: int) -> Any:
         rows = [b.add(x, b.mul(number(t), stride)) for t in range(tokens)]
 
         def step(i: Any, sums: list[Any]) -> list[Any]:
-            place = b.add(w, b.mul(i, number(layout.code_bytes)))
-            simd.prefetch(b, simd.at(b, place, AHEAD))
-            weights = column(b, place)
+            weights = []
+            for g in range(groups):
+                place = b.add(b.add(w, b.mul(number(g), s)), b.mul(i, number(layout.code_bytes)))
+                simd.prefetch(b, simd.at(b, place, AHEAD))
+                weights.append(column(b, place))
             offset = b.mul(i, number(4))
             values = [simd.splat(b, simd.load(b, b.add(row, offset), F32, 4)) for row in rows]
-            return [simd.fma(b, weights, value, total) for value, total in zip(values, sums, strict=True)]
+            return [
+                simd.fma(b, weights[g], value, sums[g * tokens + t])
+                for g in range(groups)
+                for t, value in enumerate(values)
+            ]
 
-        sums = loop(b, columns, [every(FLOATS, 0.0)] * tokens, step)
-        finish(b, sums, out, out_stride, bias, res, rs)
+        sums = loop(b, columns, [every(FLOATS, 0.0)] * (groups * tokens), step)
+        for g in range(groups):
+            offset = 4 * GROUP * g
+            mine = sums[g * tokens : (g + 1) * tokens]
+            finish(b, mine, simd.at(b, out, offset), out_stride, _later(b, bias, offset), _later(b, res, offset), rs)
 
     return tile
+
+
+def _later(b: Any, address: Any, offset: int) -> Any:
+    """address + offset, but 0 stays 0."""
+    return b.select(b.icmp_signed("!=", address, number(0)), simd.at(b, address, offset), number(0))
 
 
 @cache

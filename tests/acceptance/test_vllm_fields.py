@@ -156,6 +156,8 @@ def test_the_fields_are_documented(model: Hosted) -> None:
         schema = paths[path]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]
         assert schema["allowed_token_ids"]["anyOf"][0]["minItems"] == 1
         assert schema["bad_words"]["anyOf"][0]["items"]["type"] == "string"
+        wanted = {"type": "integer", "minimum": 0, "maximum": 20} if path in (TEXT, CHAT) else None
+        assert schema.get("prompt_logprobs", {"anyOf": [None]})["anyOf"][0] == wanted
 
 
 def scored(client: Client, path: str, **body: Any) -> Any:

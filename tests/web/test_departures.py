@@ -89,7 +89,7 @@ def test_what_cannot_be_watched_is_left_alone(pair: Pair) -> None:
 
 
 def test_many_come_and_go() -> None:
-    departures = Departures()
+    departures, before = Departures(), _threads()
 
     def exchange(number: int) -> bool:
         ours, theirs = socket.socketpair()
@@ -106,7 +106,11 @@ def test_many_come_and_go() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(exchange, range(600)))
-    assert threading.active_count() < 40
+    assert _threads() == before + 1
+
+
+def _threads() -> int:
+    return [thread.name for thread in threading.enumerate()].count("departures")
 
 
 def _wait_for_another(departures: Departures, other: threading.Event) -> None:

@@ -23,35 +23,34 @@ ASCII_GROUPS = _groups()
 
 
 @compiled
-def groups_below(
-    byte: NDArray[np.uint8], parent: NDArray[np.int32], groups: NDArray[np.int64], left: NDArray[np.int8]
-) -> None:
-    """Fill `groups` with those of each node of a tree and all below it; `left`: bytes that a character still lacks."""
+def groups_below(byte: NDArray[np.int64], parent: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The groups of each node of a tree and all below it, (N,)."""
     n = byte.shape[0]
-    own = np.zeros(n, np.int64)
+    groups = np.zeros(n, np.int64)
+    left = np.zeros(n, np.int8)  # bytes that a character still lacks
     for node in range(n):
-        above = parent[node]
-        b = int(byte[node])
+        above = int(parent[node])
+        b = byte[node]
         missing = int(left[above]) if above >= 0 else 0
         if missing > 0:
-            good = 0x80 <= b < 0xC0 and _second_fits(int(byte[above]), b)
-            own[node] = 0 if good else MALFORMED
+            good = 0x80 <= b < 0xC0 and _second_fits(byte[above], b)
+            groups[node] = 0 if good else MALFORMED
             left[node] = missing - 1 if good else 0
         elif b < 0x80:
-            own[node] = 1 << ASCII_GROUPS[b]
+            groups[node] = 1 << ASCII_GROUPS[b]
         elif 0xC2 <= b < 0xF5:
             length = 2 if b < 0xE0 else 3 if b < 0xF0 else 4
-            own[node] = 1 << (OF_LENGTH + length)
+            groups[node] = 1 << (OF_LENGTH + length)
             left[node] = length - 1
         else:
-            own[node] = MALFORMED
-    groups[:] = own
+            groups[node] = MALFORMED
     for node in range(n - 1, -1, -1):
         if parent[node] >= 0:
             groups[parent[node]] |= groups[node]
     for node in range(n):
         if parent[node] >= 0 and left[parent[node]] > 0:  # inside of a character, where no state is at home
             groups[node] |= MALFORMED
+    return groups
 
 
 @compiled

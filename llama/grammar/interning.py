@@ -13,61 +13,56 @@ Longs = NDArray[np.int64]
 DEAD = 0
 BOTTOM_LINK, UNKNOWN_LINK = 0, 1
 MAY_END, CUT_SHORT = 1, 2  # flags of a state: the text may end; its stack was cut and has run out
-SEEDS = (
-    4  # flag of places from which a state is reached, which are interned in the same way; its first step leads there
-)
+SEEDS = 4  # flag of places that a state is reached from: interned in the same way, and their first step leads there
 NO_ROOM, NO_SCRATCH = -1, -2  # results instead of a state: grow the tables, then ask again
 
 ALIAS = -1  # a member that stands for all frames of its link; the frame of a loop is -2 - its node
 LOCAL = 1 << 30  # links from here on are local ones
 
+FIRST_FRAME, EVENED = range(2)  # columns of Arena.link
+FIRST_HEAD, STATE_FLAGS, SHORT, EVEN = range(4)  # columns of Arena.state
+FRAME_NODE, FRAME_COUNT, FRAME_LINK, NEXT = range(4)  # columns of Arena.frame, Scratch.sorted and Scratch.frames
 KEY, NEWEST, EMPTY, NUMBER = range(4)  # columns of Scratch.locals
-NEXT, NODE, COUNT, LINK = range(4)  # columns of Scratch.frames
 
-N_LINKS, N_MEMBERS, N_STATES, N_HEADS = range(4)  # places in Arena.used
-N_VISITED, N_DONE, N_LOCAL, N_PARENTS, FLAGS, FULL, N_FOUND, N_CUT, N_ALIVE = range(9)  # places in Scratch.used
+N_LINKS, N_FRAMES, N_STATES, N_HEADS = range(4)  # places in Arena.used
+N_VISITED, N_DONE, N_LOCAL, N_PARENTS, FLAGS, FULL, N_FOUND, N_CUT, N_ALIVE, N_LONGEST = range(
+    10
+)  # places in Scratch.used
 
 
 class Arena(NamedTuple):
-    """Interned links and states, and the steps between states."""
+    """Interned links and states, and the steps between states.     -1 in a table: free, or not worked out yet"""
 
     used: Longs  # (4,)
-    link_first: Ints  # members of link i are link_first[i] .. link_first[i + 1]
-    frame_node: Ints
-    frame_count: Ints
-    frame_link: Ints
-    link_table: Ints  # hash table of link numbers, -1 = free
-    state_first: Ints
-    head_node: Ints
-    head_link: Ints
-    flags: Ints
-    state_table: Ints
-    following: Ints  # (states, classes), -1 = not worked out yet
-    shortened: Ints  # (links, depths), -1 = not worked out yet
-    evened: Ints  # (links,) the link with its counts made equal, -1 = not worked out yet
-    short: Ints  # (states,) the state with counts made equal and stacks cut off, -1 = not worked out yet
-    even: Ints  # (states,) the state with its counts made equal, -1 = not worked out yet
-    loops: Longs  # (states,) groups of characters that lead back to it, -1 = not worked out yet
+    link: Ints  # (links + 1, 2): first frame; the link with its counts made equal
+    frame: Ints  # (frames, 3): node, count, link below
+    link_table: Ints  # hash table of link numbers
+    state: Ints  # (states + 1, 4): first head; flags; with counts made equal and stacks cut off; with counts made equal
+    head: Longs  # (heads,) node << 32 | link
+    state_table: Ints  # hash table of state numbers
+    following: Ints  # (states, classes)
+    shortened: Ints  # (links + 1, depths)
+    loops: Longs  # (states,) groups of characters that lead back to it
 
 
 class Scratch(NamedTuple):
-    """What a step needs while it is worked out. Few tables, since each one costs at every call of compiled code."""
+    """What a step needs while it is worked out."""
 
-    used: Longs  # (9,)
-    visited: Longs  # node << 32 | link of all that was reached, in order
-    slots: Ints  # where each of them is in `seen`
+    used: Longs  # (10,), the last one: bytes of the longest token
+    visited: Longs  # (visits, 2): node << 32 | link of all that was reached, in order; its place in `seen`
     seen: Longs  # hash table of what was reached, -1 = free
     local_of: Ints  # by key: its local link, -1 = none yet
-    locals: (
-        Ints  # (local links, 4): key, newest frame or -1, 1 if its rule was found to be empty, interned number or -1
-    )
-    frames: Ints  # (frames, 4) of local links: next frame or -1, node, count, link
+    locals: Ints  # (local links, 4): key, newest frame or -1, 1 if its rule was found to be empty, link number or -1
+    frames: Ints  # (frames, 4) of local links: node, count, link, next frame or -1
     order: Ints
     sorted: Ints  # (frames, 3): node, count, link
     heads: Longs
-    path: Ints
-    cut: Ints  # tree nodes at which a stack that was cut off ran out
-    longest: int  # bytes of the longest token
+
+
+@compiled
+def wide(number: int) -> int:
+    """The same number as a machine word: a function is compiled anew for every width that it is called with."""
+    return np.int64(number)  # type: ignore[return-value]
 
 
 @compiled
@@ -100,18 +95,41 @@ def _sort_frames(frames: Ints, n: int) -> int:
 
 
 @compiled
-def _add_frame_code(code: int, node: int, count: int, link: int) -> int:
-    return (code * 31 + node * 7919 + count * 613 + link * 104729) & 0xFFFFFFFFFF
+def _sort_heads(heads: Longs, n: int) -> int:
+    """Sort the first `n` heads and drop doubles; returns how many remain."""
+    gap = n // 2
+    while gap > 0:
+        for i in range(gap, n):
+            head = heads[i]
+            j = i
+            while j >= gap and heads[j - gap] > head:
+                heads[j] = heads[j - gap]
+                j -= gap
+            heads[j] = head
+        gap //= 2
+    kept = 0
+    for i in range(n):
+        if kept == 0 or heads[i] != heads[kept - 1]:
+            heads[kept] = heads[i]
+            kept += 1
+    return kept
 
 
 @compiled
-def _state_code(n: int, flags: int) -> int:
-    return int(n) * 8 + int(flags)
+def _frames_code(frames: Ints, first: int, n: int) -> int:
+    code = n
+    for i in range(first, first + n):
+        code = code * 31 + wide(frames[i, 0]) * 7919 + wide(frames[i, 1]) * 613 + wide(frames[i, 2]) * 104729
+        code &= 0xFFFFFFFFFF
+    return code ^ (code >> 17)
 
 
 @compiled
-def _add_head(code: int, node: int, link: int) -> int:
-    return (code * 31 + node * 7919 + link * 104729) & 0xFFFFFFFFFF
+def _heads_code(heads: Longs, first: int, n: int, flags: int) -> int:
+    code = n * 8 + flags
+    for i in range(first, first + n):
+        code = (code * 31 + (heads[i] >> 32) * 7919 + (heads[i] & 0xFFFFFFFF) * 104729) & 0xFFFFFFFFFF
+    return code ^ (code >> 17)
 
 
 @compiled
@@ -119,22 +137,15 @@ def fill_tables(arena: Arena) -> None:
     """Enter all links and states into hash tables that are still empty."""
     last = arena.link_table.shape[0] - 1
     for link in range(arena.used[N_LINKS]):
-        first = int(arena.link_first[link])
-        n = int(arena.link_first[link + 1]) - first
-        code = n
-        for i in range(first, first + n):
-            code = _add_frame_code(code, int(arena.frame_node[i]), int(arena.frame_count[i]), int(arena.frame_link[i]))
-        slot = (code ^ (code >> 17)) & last
+        first, end = wide(arena.link[link, FIRST_FRAME]), wide(arena.link[link + 1, FIRST_FRAME])
+        slot = _frames_code(arena.frame, first, end - first) & last
         while arena.link_table[slot] >= 0:
             slot = (slot + 1) & last
         arena.link_table[slot] = link
     last = arena.state_table.shape[0] - 1
     for state in range(1, arena.used[N_STATES]):
-        first, end = int(arena.state_first[state]), int(arena.state_first[state + 1])
-        code = _state_code(end - first, arena.flags[state])
-        for i in range(first, end):
-            code = _add_head(code, int(arena.head_node[i]), int(arena.head_link[i]))
-        slot = (code ^ (code >> 17)) & last
+        first, end = wide(arena.state[state, FIRST_HEAD]), wide(arena.state[state + 1, FIRST_HEAD])
+        slot = _heads_code(arena.head, first, end - first, wide(arena.state[state, STATE_FLAGS])) & last
         while arena.state_table[slot] >= 0:
             slot = (slot + 1) & last
         arena.state_table[slot] = state
@@ -143,40 +154,32 @@ def fill_tables(arena: Arena) -> None:
 @compiled
 def intern_link(arena: Arena, scratch: Scratch, n: int) -> int:
     """The number of the link whose `n` frames are collected in `scratch.sorted`; NO_ROOM when the tables are full."""
-    frames = scratch.sorted
+    frames, kept = scratch.sorted, arena.frame
     n = _sort_frames(frames, n)
     last = arena.link_table.shape[0] - 1
-    code = n
-    for i in range(n):
-        code = _add_frame_code(code, int(frames[i, 0]), int(frames[i, 1]), int(frames[i, 2]))
-    slot = (code ^ (code >> 17)) & last
+    slot = _frames_code(frames, wide(0), n) & last
     while arena.link_table[slot] >= 0:
-        link = int(arena.link_table[slot])
-        first = int(arena.link_first[link])
-        if arena.link_first[link + 1] - first == n:
+        link = wide(arena.link_table[slot])
+        first = wide(arena.link[link, FIRST_FRAME])
+        if arena.link[link + 1, FIRST_FRAME] - first == n:
             same = True
             for i in range(n):
-                if (
-                    arena.frame_link[first + i] != frames[i, 2]
-                    or arena.frame_node[first + i] != frames[i, 0]
-                    or arena.frame_count[first + i] != frames[i, 1]
-                ):
+                at = first + i
+                if kept[at, 2] != frames[i, 2] or kept[at, 0] != frames[i, 0] or kept[at, 1] != frames[i, 1]:
                     same = False
                     break
             if same:
                 return link
         slot = (slot + 1) & last
-    link, first = int(arena.used[N_LINKS]), int(arena.used[N_MEMBERS])
-    if link + 1 >= arena.link_first.shape[0] or first + n > arena.frame_node.shape[0]:
+    link, first = wide(arena.used[N_LINKS]), wide(arena.used[N_FRAMES])
+    if link + 1 >= arena.link.shape[0] or first + n > kept.shape[0]:
         return NO_ROOM
     for i in range(n):
-        arena.frame_node[first + i] = frames[i, 0]
-        arena.frame_count[first + i] = frames[i, 1]
-        arena.frame_link[first + i] = frames[i, 2]
-    arena.link_first[link + 1] = first + n
+        kept[first + i, 0], kept[first + i, 1], kept[first + i, 2] = frames[i, 0], frames[i, 1], frames[i, 2]
+    arena.link[link + 1, FIRST_FRAME] = first + n
     arena.link_table[slot] = link
     arena.used[N_LINKS] += 1
-    arena.used[N_MEMBERS] += n
+    arena.used[N_FRAMES] += n
     return link
 
 
@@ -184,40 +187,31 @@ def intern_link(arena: Arena, scratch: Scratch, n: int) -> int:
 def intern_state(arena: Arena, scratch: Scratch, n: int, flags: int) -> int:
     """The number of the state whose `n` heads are in `scratch.heads` (node << 32 | link, any order)."""
     heads = scratch.heads
-    heads[:n].sort()
-    kept = 0
-    for i in range(n):
-        if kept == 0 or heads[i] != heads[kept - 1]:
-            heads[kept] = heads[i]
-            kept += 1
-    if kept == 0 and flags == 0:
+    n = _sort_heads(heads, n)
+    if n == 0 and flags == 0:
         return DEAD
-    code = _state_code(kept, flags)
-    for i in range(kept):
-        code = _add_head(code, int(heads[i] >> 32), int(heads[i] & 0xFFFFFFFF))
     last = arena.state_table.shape[0] - 1
-    slot = (code ^ (code >> 17)) & last
+    slot = _heads_code(heads, wide(0), n, flags) & last
     while arena.state_table[slot] >= 0:
-        state = int(arena.state_table[slot])
-        first = int(arena.state_first[state])
-        if arena.flags[state] == flags and arena.state_first[state + 1] - first == kept:
+        state = wide(arena.state_table[slot])
+        first = wide(arena.state[state, FIRST_HEAD])
+        if arena.state[state, STATE_FLAGS] == flags and arena.state[state + 1, FIRST_HEAD] - first == n:
             same = True
-            for i in range(kept):
-                if (int(arena.head_node[first + i]) << 32) | int(arena.head_link[first + i]) != heads[i]:
+            for i in range(n):
+                if arena.head[first + i] != heads[i]:
                     same = False
                     break
             if same:
                 return state
         slot = (slot + 1) & last
-    state, first = int(arena.used[N_STATES]), int(arena.used[N_HEADS])
-    if state >= arena.flags.shape[0] or first + kept > arena.head_node.shape[0]:
+    state, first = wide(arena.used[N_STATES]), wide(arena.used[N_HEADS])
+    if state + 1 >= arena.state.shape[0] or first + n > arena.head.shape[0]:
         return NO_ROOM
-    for i in range(kept):
-        arena.head_node[first + i] = heads[i] >> 32
-        arena.head_link[first + i] = heads[i] & 0xFFFFFFFF
-    arena.state_first[state + 1] = first + kept
-    arena.flags[state] = flags
+    for i in range(n):
+        arena.head[first + i] = heads[i]
+    arena.state[state + 1, FIRST_HEAD] = first + n
+    arena.state[state, STATE_FLAGS] = flags
     arena.state_table[slot] = state
     arena.used[N_STATES] += 1
-    arena.used[N_HEADS] += kept
+    arena.used[N_HEADS] += n
     return state

@@ -8,118 +8,102 @@ import numpy as np
 
 from llama.grammar.closure import step
 from llama.grammar.groups import ASCII_GROUPS, OF_LENGTH
-from llama.grammar.interning import DEAD, Arena, Scratch
+from llama.grammar.interning import DEAD, EVEN, Arena, Scratch, wide
 from llama.grammar.program import Network
 from llama.grammar.shortening import evened
 from llama.jit import compiled
 
 TYPICAL = ord("e")
+LAST_LEAD = 0xF4
+MOST_MIDDLES = 64  # states inside of one character; where there are more, its group is left out
 
 
 @compiled
-def _even(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
-    return int(arena.even[state]) if arena.even[state] >= 0 else evened(net, arena, scratch, state)
-
-
-@compiled
-def _returns(net: Network, arena: Arena, scratch: Scratch, home: int, state: int, byte: int, left: int) -> int:
-    """1 if `byte` and any `left` continuation bytes lead from `state` to `home`, 0 if not; or NO_ROOM, NO_SCRATCH."""
-    following = step(net, arena, scratch, state, net.class_of[byte])
-    if following <= DEAD:
-        return following
-    if left == 0:
-        short = _even(net, arena, scratch, following)
-        return short if short < 0 else int(short == home)
-    last_class = -1
-    for second in range(0x80, 0xC0):
-        if (byte == 0xE0 and second < 0xA0) or (byte == 0xED and second > 0x9F):
-            continue
-        if (byte == 0xF0 and second < 0x90) or (byte == 0xF4 and second > 0x8F):
-            continue
-        if net.class_of[second] == last_class:
-            continue
-        last_class = int(net.class_of[second])
-        middle = step(net, arena, scratch, following, last_class)
-        if middle <= DEAD:
-            return middle
-        answer = _returns_plainly(net, arena, scratch, home, middle, left - 1)
-        if answer <= 0:
-            return answer
+def _returns(net: Network, arena: Arena, scratch: Scratch, home: int, lead: int, length: int) -> int:
+    """1 if all characters of `length` bytes that begin with `lead` lead from `home` to itself, 0 if not (or if that
+    is too much to look at); or NO_ROOM, NO_SCRATCH."""
+    middles = np.empty(2 * MOST_MIDDLES, np.int32)  # states after the bytes so far, then those after one more
+    middles[0] = home
+    n = 1
+    for place in range(length):
+        low, high = (lead, lead) if place == 0 else _continuations(lead, place)
+        n_after = 0
+        for i in range(n):
+            last_class = -1
+            for byte in range(low, high + 1):
+                byte_class = wide(net.class_of[byte])
+                if byte_class == last_class:
+                    continue
+                last_class = byte_class
+                after = step(net, arena, scratch, wide(middles[i]), byte_class)
+                if after <= DEAD:
+                    return after
+                if n_after > 0 and middles[MOST_MIDDLES + n_after - 1] == after:
+                    continue
+                if n_after >= MOST_MIDDLES:
+                    return 0
+                middles[MOST_MIDDLES + n_after] = after
+                n_after += 1
+        n = n_after
+        for i in range(n):
+            middles[i] = middles[MOST_MIDDLES + i]
+    for i in range(n):
+        even = wide(arena.state[middles[i], EVEN])
+        if even < 0:
+            even = evened(net, arena, scratch, wide(middles[i]))
+        if even != home:
+            return min(even, 0)
     return 1
 
 
 @compiled
-def _returns_plainly(net: Network, arena: Arena, scratch: Scratch, home: int, state: int, left: int) -> int:
-    """The same for continuation bytes from 0x80 to 0xBF, up to two of them."""
-    if left == 0:
-        short = _even(net, arena, scratch, state)
-        return short if short < 0 else int(short == home)
-    last_class = -1
-    for byte in range(0x80, 0xC0):
-        if net.class_of[byte] == last_class:
-            continue
-        last_class = int(net.class_of[byte])
-        following = step(net, arena, scratch, state, last_class)
-        if following <= DEAD:
-            return following
-        if left == 1:
-            short = _even(net, arena, scratch, following)
-            if short != home:
-                return min(short, 0)
-            continue
-        last_inner = -1
-        for inner in range(0x80, 0xC0):
-            if net.class_of[inner] == last_inner:
-                continue
-            last_inner = int(net.class_of[inner])
-            end = step(net, arena, scratch, following, last_inner)
-            if end <= DEAD:
-                return end
-            short = _even(net, arena, scratch, end)
-            if short != home:
-                return min(short, 0)
-    return 1
+def _continuations(lead: int, place: int) -> tuple[int, int]:
+    """The range of bytes at `place` (from 1) of a character that begins with `lead`."""
+    low, high = 0x80, 0xBF
+    if place == 1:
+        if lead == 0xE0:
+            low = 0xA0
+        elif lead == 0xED:
+            high = 0x9F
+        elif lead == 0xF0:
+            low = 0x90
+        elif lead == LAST_LEAD:
+            high = 0x8F
+    return low, high
 
 
 @compiled
 def loops(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
     """The groups of characters that lead from `state` to itself, as bits; or NO_ROOM, NO_SCRATCH."""
     if arena.loops[state] >= 0:
-        return int(arena.loops[state])
-    answer = _returns(net, arena, scratch, state, state, TYPICAL, 0)
-    if answer < 0:
-        return answer
-    found = 0
-    if answer > 0:
-        missed = 0
-        of_class = np.full(net.member.shape[1], -1, np.int64)
-        for byte in range(128):
-            bit = 1 << ASCII_GROUPS[byte]
-            answer = int(of_class[net.class_of[byte]])
-            if answer < 0:
-                answer = _returns(net, arena, scratch, state, state, byte, 0)
-            if answer < 0:
-                return answer
-            of_class[net.class_of[byte]] = answer
-            found |= bit
-            if answer == 0:
-                missed |= bit
-        for length in range(2, 5):
-            first, last = (0xC2, 0xDF) if length == 2 else (0xE0, 0xEF) if length == 3 else (0xF0, 0xF4)
-            bit = 1 << (OF_LENGTH + length)
-            found |= bit
-            last_class = -1
-            for byte in range(first, last + 1):
-                if byte not in (0xE0, 0xED, 0xF0, 0xF4):  # the others with these have any second byte
-                    if net.class_of[byte] == last_class:
-                        continue
-                    last_class = int(net.class_of[byte])
-                answer = _returns(net, arena, scratch, state, state, byte, length - 1)
-                if answer < 0:
-                    return answer
-                if answer == 0:
-                    missed |= bit
-                    break
-        found &= ~missed
-    arena.loops[state] = found
-    return found
+        return wide(arena.loops[state])
+    found, missed = 0, 0
+    of_class = np.full(net.member.shape[1], -1, np.int32)  # answers for ASCII: -1 = not known yet
+    last_class, last_length = -1, 0
+    for number in range(-1, LAST_LEAD + 1):
+        lead = TYPICAL if number < 0 else number
+        if 0x80 <= lead < 0xC2:
+            continue
+        length = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+        bit = 1 << (wide(ASCII_GROUPS[lead]) if length == 1 else OF_LENGTH + length)
+        found |= bit
+        if missed & bit != 0:
+            continue
+        byte_class = wide(net.class_of[lead])
+        if length > 1 and lead not in (0xE0, 0xED, 0xF0, LAST_LEAD):  # those have a second byte like no other's
+            if byte_class == last_class and length == last_length:
+                continue
+            last_class, last_length = byte_class, length
+        answer = wide(of_class[byte_class]) if length == 1 else -1
+        if answer < 0:
+            answer = _returns(net, arena, scratch, state, lead, length)
+        if answer < 0:
+            return answer
+        if length == 1:
+            of_class[byte_class] = answer
+        if answer == 0:
+            missed |= bit
+            if number < 0:  # no state of text: not worth more looking
+                break
+    arena.loops[state] = found & ~missed
+    return found & ~missed

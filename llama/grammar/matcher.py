@@ -8,6 +8,7 @@ from llama.errors import GrammarError
 from llama.grammar.automaton import TOKEN
 from llama.grammar.interning import DEAD
 from llama.grammar.masks import Mask, MaskFound
+from llama.grammar.program import ARGUMENT, FOLLOWING, KIND
 from llama.grammar.space import Space
 from llama.grammar.tree import allow_runs, allow_tokens, with_ancestors
 
@@ -62,7 +63,7 @@ class Matcher:
             text = self.trie.pieces[token]
             by_text = space.read(state, text) if text else DEAD
             whole = [
-                (int(space.network.following[node]), link)
+                (int(space.network.node[node, FOLLOWING]), link)
                 for node, link in self._token_heads(space, state)
                 if self._takes(node, token)
             ]
@@ -95,10 +96,10 @@ class Matcher:
     def _token_heads(self, space: Space, state: int) -> list[tuple[int, int]]:
         if not len(self._tokens):
             return []
-        return [(node, link) for node, link in space.heads(state) if space.network.kind[node] == TOKEN]
+        return [(node, link) for node, link in space.heads(state) if space.network.node[node, KIND] == TOKEN]
 
     def _wanted(self, node: int) -> int:
-        return int(self._tokens[self.program.network.argument[node]])
+        return int(self._tokens[self.program.network.node[node, ARGUMENT]])
 
     def _takes(self, node: int, token: int) -> bool:
         wanted = self._wanted(node)

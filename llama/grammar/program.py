@@ -1,6 +1,6 @@
 """A grammar ready to run: flat arrays of nodes over classes of bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ from llama.grammar.automaton import (
     BYTES,
     CALL,
     COUNT,
+    END,
     SPLIT,
     TOKEN,
     Automaton,
@@ -28,21 +29,22 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int32]
 
 
-class Network(NamedTuple):
-    """The nodes as compiled code reads them.     N nodes, E edges, K keys, S byte sets, C classes of bytes"""
+KIND, FOLLOWING, ARGUMENT, FIRST_EDGE = range(4)  # columns of Network.node
+EDGE_SET, EDGE_NODE = range(2)  # columns of Network.edge
+START, LOW, HIGH = range(3)  # columns of Network.key
 
-    kind: Ints  # (N,)
-    following: Ints  # (N,)
-    argument: Ints  # (N,)
-    first_edge: Ints  # (N + 1,)
-    edge_set: Ints  # (E,)
-    edge_node: Ints  # (E,)
+
+class Network(NamedTuple):
+    """The nodes as compiled code reads them. Few tables, since each one costs at every call of compiled code.
+
+    N nodes, E edges, K keys, S byte sets, C classes of bytes
+    """
+
+    node: Ints  # (N + 1, 4): kind, node after it, argument, first edge; the last row only ends the edges
+    edge: Ints  # (E, 2): byte set, node
     member: NDArray[np.bool_]  # (S, C) whether a byte set holds a class
-    class_of: NDArray[np.uint8]  # (256,)
-    start: Ints  # (K,)
-    low: Ints  # (K,) least count of a loop, 0 where its body may be empty
-    high: Ints  # (K,) -1: no bound
-    hollow: NDArray[np.bool_]  # (K,) the body may be empty
+    class_of: Ints  # (256,)
+    key: Ints  # (K, 3): first node; least count of a loop, 0 where its body may be empty; greatest, -1: no bound
 
 
 class Program:
@@ -97,30 +99,29 @@ def _flatten(automaton: Automaton, alive: list[bool], empty: list[bool]) -> Netw
         for kind, edges in zip(automaton.kind, automaton.edges, strict=True)
     ]
     flat = [edge for of_node in edges for edge in of_node]
-    hollow = np.array([empty[start] for start in automaton.starts], np.bool_)
+    hollow = [empty[start] for start in automaton.starts]
     # a node whose callee never ends leads nowhere, and is left without a way out
     kind = [k if alive[node] or k not in (CALL, COUNT, TOKEN) else SPLIT for node, k in enumerate(automaton.kind)]
+    first_edge = np.cumsum([0, *map(len, edges)])
+    low = np.where(hollow, 0, automaton.low)
     return Network(
-        np.array(kind, np.int32),
-        np.array(automaton.following, np.int32),
-        np.array(automaton.argument, np.int32),
-        np.concatenate([[0], np.cumsum([len(of_node) for of_node in edges])]).astype(np.int32),
-        np.array([number for number, _ in flat] or [0], np.int32),
-        np.array([node for _, node in flat] or [0], np.int32),
+        _columns([*kind, END], [*automaton.following, 0], [*automaton.argument, 0], first_edge),
+        _columns([number for number, _ in flat] or [0], [node for _, node in flat] or [0]),
         member,
         class_of,
-        np.array(automaton.starts, np.int32),
-        np.where(hollow, 0, np.array(automaton.low)).astype(np.int32),
-        np.array(automaton.high, np.int32),
-        hollow,
+        _columns(automaton.starts, low, automaton.high),
     )
 
 
-def _byte_classes(sets: list[int]) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
+def _columns(*columns: Sequence[int] | NDArray[np.int64]) -> Ints:
+    return np.column_stack(columns).astype(np.int32)
+
+
+def _byte_classes(sets: list[int]) -> tuple[NDArray[np.bool_], Ints]:
     """Bytes that no set tells apart are one class: (S, C) membership, (256,) class of a byte."""
     rows = b"".join(bits.to_bytes(32, "little") for bits in sets) or bytes(32)
     bits = np.unpackbits(np.frombuffer(rows, np.uint8).reshape(-1, 32), axis=1, bitorder="little")  # (S, 256)
     columns, class_of = np.unique(np.packbits(bits, axis=0), axis=1, return_inverse=True)
     n_sets = bits.shape[0]
     member = np.unpackbits(columns, axis=0)[:n_sets].astype(np.bool_)
-    return np.ascontiguousarray(member), class_of.reshape(-1).astype(np.uint8)
+    return np.ascontiguousarray(member), class_of.reshape(-1).astype(np.int32)

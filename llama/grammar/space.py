@@ -13,11 +13,17 @@ from llama.grammar.closure import begin, finish, visit
 from llama.grammar.interning import (
     BOTTOM_LINK,
     DEAD,
+    EVENED,
+    FIRST_FRAME,
+    FIRST_HEAD,
     MAY_END,
     N_ALIVE,
     N_CUT,
+    N_LONGEST,
     N_STATES,
     NO_SCRATCH,
+    SHORT,
+    STATE_FLAGS,
     UNKNOWN_LINK,
     Arena,
     Scratch,
@@ -25,14 +31,14 @@ from llama.grammar.interning import (
     intern_link,
     intern_state,
 )
-from llama.grammar.program import Network, Program
+from llama.grammar.program import START, Network, Program
 from llama.grammar.shortening import KEPT_FRAMES, shortened
 from llama.grammar.tree import TreeNodes
-from llama.grammar.walk import allow, allow_again, read
+from llama.grammar.walk import Course, allow, allow_again, read
 
 LARGEST_SCRATCH = 1 << 20
 _NUMBERS = itertools.count()
-FIRST_SIZES = {"links": 256, "members": 512, "states": 256, "heads": 1024}
+FIRST_SIZES = {"links": 256, "frames": 512, "states": 256, "heads": 1024}
 
 
 class Space:
@@ -42,12 +48,12 @@ class Space:
         self.network = program.network
         self._n_classes = program.n_classes
         self._longest = longest_token
-        self._scratch = _scratch(len(self.network.start), 256, longest_token)
+        self._scratch = _scratch(len(self.network.key), 256, longest_token)
         self._arena = _arena(**FIRST_SIZES, classes=self._n_classes)
-        self._runs = _ints(0)
+        self._course = _course(0, longest_token)
         self.lock = threading.Lock()
         self._make_first_links()
-        self.start = self.after([(int(self.network.start[0]), BOTTOM_LINK)])
+        self.start = self.after([(int(self.network.key[0, START]), BOTTOM_LINK)])
         self.spaced_start = self.after([(program.spaced_root, BOTTOM_LINK)])
         self.nbytes = self._size()  # memory that the tables take
         self.number = next(_NUMBERS)
@@ -57,16 +63,16 @@ class Space:
         return int(self._arena.used[N_STATES])
 
     def may_end(self, state: int) -> bool:
-        return bool(self._arena.flags[state] & MAY_END)
+        return bool(self._arena.state[state, STATE_FLAGS] & MAY_END)
 
     def waits_for_more(self, state: int) -> bool:
         """True if something other than the end may follow."""
-        return bool(self._arena.state_first[state] < self._arena.state_first[state + 1])
+        return bool(self._arena.state[state, FIRST_HEAD] < self._arena.state[state + 1, FIRST_HEAD])
 
     def heads(self, state: int) -> list[tuple[int, int]]:
         """(node, link) of each head."""
-        where = slice(self._arena.state_first[state], self._arena.state_first[state + 1])
-        return list(zip(self._arena.head_node[where].tolist(), self._arena.head_link[where].tolist(), strict=True))
+        where = slice(*self._arena.state[state : state + 2, FIRST_HEAD].tolist())
+        return [(head >> 32, head & 0xFFFFFFFF) for head in self._arena.head[where].tolist()]
 
     def read(self, state: int, text: bytes) -> int:
         """The state after `text`, DEAD if it does not fit."""
@@ -87,14 +93,13 @@ class Space:
                 pending.pop()
                 if link not in links:
                     links[link] = self._link([(node, count, links[under]) for node, count, under in frames])
-        flags = int(other._arena.flags[state])
+        flags = int(other._arena.state[state, STATE_FLAGS])
         return self._state([(node, links[link]) for node, link in heads], flags)
 
     def frames(self, link: int) -> list[tuple[int, int, int]]:
         """(node, count, link) of each frame of a link."""
-        where = slice(self._arena.link_first[link], self._arena.link_first[link + 1])
-        tables = (self._arena.frame_node, self._arena.frame_count, self._arena.frame_link)
-        return list(zip(*(table[where].tolist() for table in tables), strict=True))
+        where = slice(*self._arena.link[link : link + 2, FIRST_FRAME].tolist())
+        return [(node, count, below) for node, count, below in self._arena.frame[where].tolist()]
 
     def _link(self, frames: list[tuple[int, int, int]]) -> int:
         def ask(net: Network, arena: Arena, scratch: Scratch) -> int:
@@ -122,14 +127,14 @@ class Space:
         def reach(net: Network, arena: Arena, scratch: Scratch) -> int:
             begin(scratch)
             for node, link in heads:
-                visit(scratch.used, scratch.visited, scratch.slots, scratch.seen, node, link)
+                visit(scratch.used, scratch.visited, scratch.seen, node, link)
             return finish(net, arena, scratch)
 
         return self._retry(reach)
 
     def shortened(self, state: int) -> int:
         """A state that allows the same tokens, but for those that get down to where its stack is cut off."""
-        short = int(self._arena.short[state])
+        short = int(self._arena.state[state, SHORT])
         if short < 0:
             short = self._retry(lambda net, arena, scratch: shortened(net, arena, scratch, state))
         return short
@@ -137,29 +142,30 @@ class Space:
     def allow(self, state: int, tree: TreeNodes) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Runs of tokens (from, to, from, to ...) that can be read in `state`, which is a shortened one, and the nodes
         of the tree at which a stack that was cut off has run out."""
-        if len(self._runs) < 2 * len(tree.byte) + 2:
-            self._runs = np.empty(2 * len(tree.byte) + 2, np.int32)
-        runs = self._runs
+        if len(self._course.cut) < len(tree.parent):
+            self._course = _course(len(tree.parent), self._longest)
+        course = self._course
         self._scratch.used[N_CUT] = self._scratch.used[N_ALIVE] = 0
+        course.path[0] = state
         at = 0
-        while at < len(tree.byte):
-            self._scratch.path[0] = state
-            at, why = allow(self.network, self._arena, self._scratch, tree, at, runs)
+        while at < len(tree.parent):
+            at, why = allow(self.network, self._arena, self._scratch, tree, course, at)
             if why < 0:
                 self._grow(why)
-        return runs[: self._scratch.used[N_ALIVE]], self._scratch.cut[: self._scratch.used[N_CUT]].copy()
+        n_found, n_cut = self._scratch.used[N_ALIVE], self._scratch.used[N_CUT]
+        return course.found[:n_found], course.cut[:n_cut].copy()
 
     def allow_again(self, state: int, tree: TreeNodes, nodes: NDArray[np.int32]) -> NDArray[np.int32]:
         """Those of `nodes` (in order, each with all nodes above it) that can be read in `state`."""
-        found = np.empty(len(nodes), np.int32)
+        course = self._course
         self._scratch.used[N_ALIVE] = 0
+        course.path[0] = state
         at = 0
         while at < len(nodes):
-            self._scratch.path[0] = state
-            at, why = allow_again(self.network, self._arena, self._scratch, tree, nodes, at, found)
+            at, why = allow_again(self.network, self._arena, self._scratch, tree, course, nodes, at)
             if why < 0:
                 self._grow(why)
-        return found[: self._scratch.used[N_ALIVE]]
+        return course.found[: self._scratch.used[N_ALIVE]]
 
     def _size(self) -> int:
         return sum(table.nbytes for table in self._arena) + sum(
@@ -179,9 +185,7 @@ class Space:
             if size > LARGEST_SCRATCH:
                 raise GrammarError("grammar: it can be read in too many ways at once")
             old = self._scratch
-            self._scratch = _scratch(len(self.network.start), size, self._longest)
-            self._scratch.path[:] = old.path
-            self._scratch.cut[: len(old.cut)] = old.cut
+            self._scratch = _scratch(len(self.network.key), size, self._longest)
             self._scratch.used[N_CUT], self._scratch.used[N_ALIVE] = old.used[N_CUT], old.used[N_ALIVE]
         else:
             self._arena = _grown(self._arena)
@@ -202,10 +206,11 @@ def _ints(size: int, value: int = -1) -> NDArray[np.int32]:
 
 
 def _scratch(n_keys: int, size: int, longest: int) -> Scratch:
+    used = np.zeros(10, np.int64)
+    used[N_LONGEST] = longest
     return Scratch(
-        used=np.zeros(9, np.int64),
-        visited=np.zeros(size, np.int64),
-        slots=_ints(size),
+        used=used,
+        visited=np.zeros((size, 2), np.int64),
         seen=np.full(4 * size, -1, np.int64),
         local_of=_ints(n_keys),
         locals=np.full((min(n_keys, size), 4), -1, np.int32),
@@ -213,50 +218,42 @@ def _scratch(n_keys: int, size: int, longest: int) -> Scratch:
         order=_ints(size),
         sorted=np.full((size, 3), -1, np.int32),
         heads=np.zeros(size, np.int64),
-        path=_ints(longest + 1),
-        cut=_ints(size),
-        longest=longest,
     )
 
 
-def _arena(links: int, members: int, states: int, heads: int, classes: int) -> Arena:
-    return Arena(
+def _course(n_nodes: int, longest: int) -> Course:
+    return Course(_ints(longest + 1), np.empty(2 * n_nodes + 2, np.int32), np.empty(n_nodes, np.int32))
+
+
+def _arena(links: int, frames: int, states: int, heads: int, classes: int) -> Arena:
+    arena = Arena(
         used=np.zeros(4, np.int64),
-        link_first=_ints(links + 1, 0),
-        frame_node=_ints(members, 0),
-        frame_count=_ints(members, 0),
-        frame_link=_ints(members, 0),
+        link=np.full((links + 1, 2), -1, np.int32),
+        frame=np.zeros((frames, 3), np.int32),
         link_table=_ints(4 * links),
-        state_first=_ints(states + 1, 0),
-        head_node=_ints(heads, 0),
-        head_link=_ints(heads, 0),
-        flags=_ints(states, 0),
+        state=np.full((states + 1, 4), -1, np.int32),
+        head=np.zeros(heads, np.int64),
         state_table=_ints(4 * states),
         following=np.full((states, classes), -1, np.int32),
-        evened=_ends(np.full((links + 1, 1), -1, np.int32), 0)[:, 0].copy(),
-        short=_ints(states),
-        even=_ints(states),
+        shortened=np.full((links + 1, KEPT_FRAMES + 1), -1, np.int32),
         loops=np.full(states, -1, np.int64),
-        shortened=_ends(np.full((links + 1, KEPT_FRAMES + 1), -1, np.int32)),
     )
-
-
-def _ends(shortened: NDArray[np.int32], n_unknown: int = 1) -> NDArray[np.int32]:
-    """With the links that stand for themselves: the two ends of stacks, and at depth 0 the unknown one."""
-    shortened[:, :n_unknown] = UNKNOWN_LINK
-    shortened[BOTTOM_LINK] = BOTTOM_LINK
-    shortened[UNKNOWN_LINK] = UNKNOWN_LINK
-    return shortened
+    arena.link[0, FIRST_FRAME] = arena.state[1, FIRST_HEAD] = 0
+    arena.state[DEAD] = arena.loops[DEAD] = 0
+    arena.shortened[:, 0] = UNKNOWN_LINK
+    for end in (BOTTOM_LINK, UNKNOWN_LINK):  # links that stand for themselves
+        arena.shortened[end] = arena.link[end, EVENED] = end
+    return arena
 
 
 def _grown(old: Arena) -> Arena:
     """The same tables, doubled where less than half is free."""
-    capacities = (len(old.link_first) - 1, len(old.frame_node), len(old.flags), len(old.head_node))
-    links, members, states, heads = (
+    capacities = (len(old.link) - 1, len(old.frame), len(old.state) - 1, len(old.head))
+    links, frames, states, heads = (
         2 * capacity if 2 * used > capacity else capacity
         for used, capacity in zip(old.used.tolist(), capacities, strict=True)
     )
-    new = _arena(links, members, states, heads, old.following.shape[1])
+    new = _arena(links, frames, states, heads, old.following.shape[1])
     for name, table in old._asdict().items():
         if name not in ("link_table", "state_table"):
             getattr(new, name)[: len(table)] = table

@@ -13,15 +13,19 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 
-class TreeNodes(NamedTuple):
-    """The tree in depth-first order; the root is left out.     N nodes"""
+GROUPS, SKIP, FIRST_TOKEN, PLACE = range(4)  # columns of TreeNodes.node
 
-    byte: NDArray[np.uint8]  # (N,)
-    depth: Ints  # (N,) from 1
-    skip: Ints  # (N,) where to go on when this subtree is of no use
+
+class TreeNodes(NamedTuple):
+    """The tree in depth-first order; the root is left out.     N nodes
+
+    A row of `node` is looked at as a whole and lies in one line of the processor's cache: groups of characters at the
+    node and below it (see `groups`); where to go on when this subtree is of no use; the first of the tokens that end at
+    the node, the next row has the first that do not; depth << 8 | byte, depth from 1.
+    """
+
+    node: Longs  # (N + 1, 4)
     parent: Ints  # (N,) -1 under the root
-    first_token: Ints  # (N + 1,) tokens that end at node i: first_token[i] .. first_token[i + 1]
-    groups: Longs  # (N,) groups of characters at the node and below it, see `groups`
 
 
 def build_tree(pieces: Sequence[bytes], eog: frozenset[int]) -> tuple[TreeNodes, Ints]:
@@ -31,24 +35,10 @@ def build_tree(pieces: Sequence[bytes], eog: frozenset[int]) -> tuple[TreeNodes,
     text = np.frombuffer(b"".join(pieces[token] for token in order) or b"\0", np.uint8)
     ends = np.cumsum(sizes)
     full = int(sizes.sum())
-    nodes = TreeNodes(
-        np.empty(full, np.uint8),
-        np.empty(full, np.int32),
-        np.empty(full, np.int32),
-        np.empty(full, np.int32),
-        np.empty(full + 1, np.int32),
-        np.zeros(full, np.int64),
-    )
+    nodes = TreeNodes(np.zeros((full + 1, 4), np.int64), np.empty(full, np.int32))
     n = _fill_tree(text, ends - sizes, ends, nodes, np.empty(int(sizes.max(initial=0)) + 2, np.int32))
-    cut = TreeNodes(
-        nodes.byte[:n].copy(),
-        nodes.depth[:n].copy(),
-        nodes.skip[:n].copy(),
-        nodes.parent[:n].copy(),
-        nodes.first_token[: n + 1].copy(),
-        np.zeros(n, np.int64),
-    )
-    groups_below(cut.byte, cut.parent, cut.groups, np.zeros(n, np.int8))
+    cut = TreeNodes(nodes.node[: n + 1].copy(), nodes.parent[:n].copy())
+    cut.node[:n, GROUPS] = groups_below(cut.node[:n, PLACE] & 0xFF, cut.parent)
     return cut, np.array(order, np.int32)
 
 
@@ -65,44 +55,52 @@ def _fill_tree(text: NDArray[np.uint8], starts: Longs, ends: Longs, nodes: TreeN
             while common < limit and text[starts[i] + common] == text[starts[i - 1] + common]:
                 common += 1
         while height > common:
-            nodes.skip[open_at[height]] = n
+            nodes.node[open_at[height], SKIP] = n
             height -= 1
         while height < size:
-            nodes.byte[n] = text[starts[i] + height]
+            byte = int(text[starts[i] + height])
             height += 1
-            nodes.depth[n] = height
-            nodes.first_token[n] = i
+            nodes.node[n, PLACE] = (height << 8) | byte
+            nodes.node[n, FIRST_TOKEN] = i
             nodes.parent[n] = open_at[height - 1] if height > 1 else -1
             open_at[height] = n
             n += 1
     while height > 0:
-        nodes.skip[open_at[height]] = n
+        nodes.node[open_at[height], SKIP] = n
         height -= 1
-    nodes.first_token[n] = starts.shape[0]
+    nodes.node[n, FIRST_TOKEN] = starts.shape[0]
     return n
 
 
 @compiled
 def with_ancestors(nodes: TreeNodes, roots: Ints) -> Ints:
     """The nodes of the subtrees at `roots` (in order), and all nodes above them, in order."""
-    chosen = np.zeros(nodes.byte.shape[0], np.bool_)
+    chosen = np.zeros(nodes.parent.shape[0], np.bool_)
     end = 0
     for i in range(roots.shape[0]):
-        for node in range(max(end, roots[i]), nodes.skip[roots[i]]):
+        root = int(roots[i])
+        skip = int(nodes.node[root, SKIP])
+        for node in range(max(end, root), skip):
             chosen[node] = True
-        end = max(end, nodes.skip[roots[i]])
-        above = nodes.parent[roots[i]]
+        end = max(end, skip)
+        above = int(nodes.parent[root])
         while above >= 0 and not chosen[above]:
             chosen[above] = True
-            above = nodes.parent[above]
-    return np.flatnonzero(chosen).astype(np.int32)
+            above = int(nodes.parent[above])
+    found = np.empty(int(chosen.sum()), np.int32)
+    n = 0
+    for node in range(chosen.shape[0]):
+        if chosen[node]:
+            found[n] = node
+            n += 1
+    return found
 
 
 @compiled
 def allow_tokens(nodes: TreeNodes, token: Ints, alive: Ints, mask: NDArray[np.bool_]) -> None:
     """Set `mask` for the tokens that end at the nodes `alive`; `token`: all tokens in the order of the tree."""
     for i in range(alive.shape[0]):
-        for at in range(nodes.first_token[alive[i]], nodes.first_token[alive[i] + 1]):
+        for at in range(nodes.node[alive[i], FIRST_TOKEN], nodes.node[alive[i] + 1, FIRST_TOKEN]):
             mask[token[at]] = True
 
 

@@ -37,7 +37,7 @@ class TokenTrie:
         self.n_vocab = len(self.pieces)
         self.end_tokens = np.array(sorted(eog), np.int64)
         self.tree, self.tokens = build_tree(self.pieces, eog)
-        self.longest = int(self.tree.depth.max(initial=0))
+        self.longest = max(map(len, self.pieces), default=0)
         self._names: dict[int, str] | None = None
         self._matchers: OrderedDict[Program, Matcher] = OrderedDict()
         self._lock = threading.Lock()

@@ -53,7 +53,7 @@ def chat_body(body: Body) -> dict[str, Any]:
 
 def _kept(body: Body) -> dict[str, Any]:
     """llama.cpp's own sampling fields, which clients of Anthropic's form may send too."""
-    names = ("seed", "min_p", "repeat_penalty", "grammar", "json_schema", "cache_prompt", "request_id")
+    names = ("seed", "min_p", "repeat_penalty", "grammar", "json_schema", "cache_prompt", "lora", "request_id")
     return {name: body[name] for name in names if body.get(name) is not None}
 
 

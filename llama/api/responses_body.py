@@ -26,7 +26,18 @@ RESPONSES_FIELDS = (
     Field("user", text(), "Accepted."),
 )
 SAME = ("model", "stream", "temperature", "top_p", "parallel_tool_calls")
-KEPT = ("seed", "top_k", "min_p", "repeat_penalty", "grammar", "json_schema", "cache_prompt", "request_id", "stop")
+KEPT = (
+    "seed",
+    "top_k",
+    "min_p",
+    "repeat_penalty",
+    "grammar",
+    "json_schema",
+    "cache_prompt",
+    "lora",
+    "request_id",
+    "stop",
+)
 TEXT_PARTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 Body = Mapping[str, Any]
 

@@ -1,5 +1,6 @@
 """LoRA adapters from outside: the flags, the list, scales for all and for one request, and files that do not fit."""
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -101,15 +102,19 @@ def test_each_request_has_its_own_scales_whatever_runs_beside_it(give: Give, ada
 
 def test_every_endpoint_takes_scales(give: Give, adapters: tuple[str, str]) -> None:
     server = give("--lora", adapters[0], "--chat-template", "chatml")
+    chat = [{"role": "user", "content": PROMPT}]
     bodies: dict[str, dict[str, Any]] = {
         "/v1/completions": {"prompt": PROMPT},
-        "/v1/chat/completions": {"messages": [{"role": "user", "content": PROMPT}]},
+        "/v1/chat/completions": {"messages": chat},
+        "/v1/messages": {"messages": chat},
+        "/v1/responses": {"input": PROMPT, "max_output_tokens": 8},
     }
     for path, body in bodies.items():
         body |= {"max_tokens": 8, "temperature": 0, "repeat_penalty": 1}
-        answers = [server.ok(path, {**body, "lora": [{"id": 0, "scale": scale}]}) for scale in (0, 1)]
-        texts = [answer["choices"][0].get("text") or answer["choices"][0]["message"]["content"] for answer in answers]
-        assert texts[0] != texts[1], path
+        answers = [server.ok(path, {**body, "lora": [{"id": 0, "scale": scale}]}) for scale in (0, 1, 1)]
+        found = [[answer.get(key) for key in ("choices", "content", "output")] for answer in answers]
+        texts = [" ".join(re.findall(r"'(?:text|content)': '([^']*)'", str(parts))) for parts in found]
+        assert texts[1] == texts[2] != texts[0], path
 
 
 def test_what_was_cached_with_other_scales_is_read_anew(give: Give, adapters: tuple[str, str]) -> None:

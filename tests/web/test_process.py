@@ -64,10 +64,10 @@ class Process:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
             return json.load(answer)
 
-    def send(self, body: dict[str, Any], path: str = "/v1/completions") -> http.client.HTTPConnection:
+    def send(self, body: dict[str, Any], path: str = "/v1/completions", **headers: str) -> http.client.HTTPConnection:
         """A connection on which the request was sent; the answer is not read."""
         connection = Connection("127.0.0.1", self.port, timeout=30)
-        connection.request("POST", path, json.dumps(body))
+        connection.request("POST", path, json.dumps(body), headers)
         return connection
 
     def busy(self) -> int:
@@ -110,6 +110,23 @@ def test_a_stream_that_is_left_frees_its_slot(server: Process) -> None:
     abandon(connection)
     answer.close()
     assert wait_for(lambda: server.busy() == 0, 5) < 2
+
+
+def test_a_stream_of_a_conversation_survives_its_client(server: Process) -> None:
+    connection = server.send({"prompt": "x", "max_tokens": 60, "stream": True}, **{"X-Conversation-Id": "c::m"})
+    answer = connection.getresponse()
+    begun = answer.readline() + answer.readline()
+    abandon(connection)
+    answer.close()
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/v1/stream?conv_id=c%3A%3Am&from={len(begun)}") as rest:
+        frames = (begun + rest.read()).split(b"\n\n")
+    assert frames[-2:] == [b"data: [DONE]", b""]
+    texts = [json.loads(frame[6:])["choices"][0]["text"] for frame in frames[:-2]]
+    assert "".join(texts) == "".join(f"w{number} " for number in range(60))
+    again = Connection("127.0.0.1", server.port, timeout=30)
+    again.request("DELETE", "/v1/stream?conv_id=c%3A%3Am")
+    assert again.getresponse().status == 204
+    assert server.busy() == 0
 
 
 def test_a_whole_answer_that_is_left_frees_its_slot(server: Process) -> None:

@@ -67,6 +67,10 @@ class ByteVocab:
     def piece(self, id: int, *, special: bool = True) -> bytes:
         return self._pieces[id] if special else self.pieces[id]
 
+    @property
+    def ids(self) -> dict[str, int]:
+        return self._ids
+
     def decode(self, ids: Sequence[int], *, special: bool = True) -> str:
         return b"".join(self.piece(id, special=special) for id in ids).decode(errors="replace")
 

@@ -15,7 +15,6 @@ import numpy as np
 from llama.api.adapters import Adapters
 from llama.api.defaults import native_defaults, openai_defaults
 from llama.api.guard import control_pattern
-from llama.api.model_source import find_model
 from llama.api.overrides import metadata_overrides
 from llama.api.parse import Defaults
 from llama.chat import Templates, load_templates
@@ -23,6 +22,7 @@ from llama.engine.model import Loaded
 from llama.grammar import TokenTrie, compile_grammar
 from llama.grammar.warming import Warming
 from llama.modelfile import ModelFile
+from llama.modelfile.source import find_model
 from llama.models import Adapter, load_model
 from llama.sampling import SamplingVocab
 from llama.settings import Settings
@@ -52,7 +52,7 @@ class Parts:
     native: Defaults
     openai: Defaults
     description: Description = Description()
-    metadata: Mapping[str, object] = field(default_factory=dict)
+    metadata: Mapping[str, object] = field(default_factory=dict)  # without arrays: the tokens alone are many megabytes
     warming: Warming = field(default_factory=Warming.done)
     adapters: Adapters = field(default_factory=Adapters)
 
@@ -77,10 +77,9 @@ class Parts:
         """The vocabulary as grammars see it. Waits while the matcher is being compiled beside us."""
         self.warming.wait()
         vocab = self.vocab
-        texts = {vocab.text(token): token for token in range(vocab.n_vocab)}
         padding = self.model.n_vocab - vocab.n_vocab  # some models have more logits than tokens
         pieces = [*vocab.pieces, *[b""] * max(0, padding)]
-        return TokenTrie(pieces, vocab.eog, texts)
+        return TokenTrie(pieces, vocab.eog, vocab.ids)
 
     def warm_up(self) -> None:
         """Make what the first requests would else wait for."""
@@ -106,7 +105,7 @@ def parts_of(
         native=native_defaults(settings, metadata),
         openai=openai_defaults(settings, metadata),
         description=description or Description(),
-        metadata=metadata,
+        metadata={key: value for key, value in metadata.items() if isinstance(value, str | int | float)},
     )
 
 

@@ -1,11 +1,12 @@
 """What gunicorn calls at the turns of its life."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llama.cli.current import settings
 from llama.cli.log import set_up_log
-from llama.cli.watch import watch_loading
-from llama.web.app import Mounted
+
+if TYPE_CHECKING:
+    from llama.web.app import Mounted
 
 ONE_WORKER = (
     "one worker per model: each would hold a copy of it. Raise -np or --threads-http instead; see docs/deploy.md"
@@ -25,6 +26,8 @@ def post_fork(server: Any, worker: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Load the model, and let streams know when the worker is told to stop."""
+    from llama.cli.watch import watch_loading  # in the worker: it brings the whole engine
+
     mounted: Mounted = worker.wsgi.extensions["llama"]
     mounted.lifecycle.stopping = lambda: not worker.alive
     watch_loading(mounted.service)

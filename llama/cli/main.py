@@ -3,11 +3,10 @@
 import sys
 from collections.abc import Sequence
 
-from llama.api.model_source import find_model
 from llama.cli.log import set_up_log
 from llama.cli.server import serve
 from llama.errors import LlamaError
-from llama.models import known_architectures
+from llama.modelfile.source import find_model
 from llama.settings import Settings, help_text, read_settings
 from llama.settings.version import VERSION
 
@@ -37,6 +36,8 @@ def _information(settings: Settings) -> str | None:
     if settings.version:
         return VERSION
     if settings.list_architectures:
+        from llama.models import known_architectures  # with numba: only where it is needed
+
         return "\n".join(sorted(known_architectures()))
     return None
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from llama.api.model_source import find_model
+from llama.modelfile.source import find_model
 from llama.settings import read_settings
 
 

@@ -1,4 +1,7 @@
-"""Runs the application: under gunicorn with our gunicorn.conf.py, on Windows under waitress."""
+"""Runs the application: under gunicorn with our gunicorn.conf.py, on Windows under waitress.
+
+The application is imported in the worker only: gunicorn's arbiter then stays small.
+"""
 
 import os
 import runpy
@@ -9,7 +12,6 @@ from typing import Any
 from llama.cli.address import binds
 from llama.cli.current import use
 from llama.settings import Settings
-from llama.web import create_app
 
 CONFIG = Path(__file__).resolve().parents[2] / "gunicorn.conf.py"
 
@@ -45,6 +47,8 @@ def _gunicorn(settings: Settings) -> int:
                     self.cfg.set(key, value)
 
         def load(self) -> Any:
+            from llama.web import create_app
+
             return create_app(settings)
 
     try:
@@ -60,6 +64,7 @@ def _waitress(settings: Settings) -> int:
     import waitress
 
     from llama.cli.watch import watch_loading
+    from llama.web import create_app
 
     app = create_app(settings)
     watch_loading(app.extensions["llama"].service)

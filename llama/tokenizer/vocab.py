@@ -1,6 +1,7 @@
 """A vocabulary: encodes text into token ids and tells what each id stands for."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from llama.errors import NotSupported
@@ -103,6 +104,11 @@ class Vocab:
     def text(self, id: int) -> str:
         """The token as the vocabulary spells it."""
         return self._tokens.texts[id]
+
+    @property
+    def ids(self) -> Mapping[str, int]:
+        """The id of each token by the vocabulary's spelling; of those that are spelt alike, the last."""
+        return MappingProxyType(self._tokens.ids)
 
     def token_id(self, text: str) -> int | None:
         """The id of the token that the vocabulary spells so."""

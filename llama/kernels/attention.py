@@ -22,6 +22,7 @@ from llama.kernels.attention_span import (
     QSTRIDE,
     SCALE,
     Q,
+    build_keys_at,
     build_span,
     merge,
     reset,
@@ -91,7 +92,23 @@ def write_piece(args: int, row: int, tokens: int, kv: int, states: int, state_by
 
 def build_attention(type_k: CacheType, type_v: CacheType, rows: int) -> Callable[..., None]:
     """Attention whose pieces have at most `rows` rows; arguments as attention_span.py lists them."""
-    span = build_span(type_k, type_v)
+    span, keys_at = build_span(type_k, type_v), build_keys_at(type_k)
+
+    @njit
+    def part_of(args: int, context: int, i: int, pieces: int) -> tuple[int, int, int, int]:
+        """Item i of the work: key head, sequence, first row, tokens; the longest contexts come first."""
+        piece = pieces - 1 - i % pieces
+        item = get(context, ITEMS) + piece // int_at(args + KV_HEADS) * 8 * ITEM
+        return piece % int_at(args + KV_HEADS), int_at(item), int_at(item + 8), int_at(item + 16)
+
+    @njit
+    def first_keys(args: int, context: int, i: int, pieces: int, spans: int) -> int:
+        """Address of what item i reads first; that of the last item if there is no such item."""
+        i = min(i, pieces * spans - 1)
+        kv, sequence, row, tokens = part_of(args, context, i, pieces)
+        low, high = limits(args, context, sequence, row, tokens)
+        start = low if spans == 1 else max(low, i // pieces * SPAN)
+        return keys_at(args, context, sequence, kv, min(start, high - 1))
 
     def attention(args: int, context: int, thread: int, threads: int) -> None:
         pieces = get(context, N_ITEMS) * int_at(args + KV_HEADS)
@@ -106,20 +123,19 @@ def build_attention(type_k: CacheType, type_v: CacheType, rows: int) -> Callable
             i = claim(args)
             if i >= pieces * spans:
                 break
-            piece = pieces - 1 - i % pieces  # the longest contexts first
-            kv = piece % int_at(args + KV_HEADS)
-            item = get(context, ITEMS) + piece // int_at(args + KV_HEADS) * 8 * ITEM
-            sequence, row, tokens = int_at(item), int_at(item + 8), int_at(item + 16)
+            kv, sequence, row, tokens = part_of(args, context, i, pieces)
+            after = first_keys(args, context, i + threads, pieces, spans)
             low, high = limits(args, context, sequence, row, tokens)
             scaled_queries(args, row, tokens, kv, q)
             if spans > 1:
+                piece = i % pieces
                 done = get(context, PARTIALS) + 8 * piece
                 parts = get(context, PARTIALS) + 8 * SHARED_PIECES + piece * spans * rows * state_bytes
                 s = i // pieces
                 mine = parts + s * rows * state_bytes
                 start, end = max(low, s * SPAN), min(high, (s + 1) * SPAN)
                 if start < end:
-                    span(args, context, sequence, row, tokens, kv, start, end, q, scores, mine, state_bytes)
+                    span(args, context, sequence, row, tokens, kv, start, end, q, scores, mine, state_bytes, after)
                 else:
                     for r in range(tokens * group):
                         reset(mine + r * state_bytes, columns)
@@ -135,7 +151,8 @@ def build_attention(type_k: CacheType, type_v: CacheType, rows: int) -> Callable
                     reset(running + r * state_bytes, columns)
                 for s in range(low // SPAN, (high + SPAN - 1) // SPAN):
                     start, end = max(low, s * SPAN), min(high, (s + 1) * SPAN)
-                    span(args, context, sequence, row, tokens, kv, start, end, q, scores, one, state_bytes)
+                    following = keys_at(args, context, sequence, kv, end) if end < high else after
+                    span(args, context, sequence, row, tokens, kv, start, end, q, scores, one, state_bytes, following)
                     for r in range(tokens * group):
                         merge(running + r * state_bytes, one + r * state_bytes, columns)
             write_piece(args, row, tokens, kv, running, state_bytes)

@@ -137,6 +137,19 @@ def sequence_end(context: int, sequence: int) -> int:
     return int32_at(get(context, FIRST_POSITIONS) + 4 * sequence) + int32_at(starts + 4) - int32_at(starts)
 
 
+def build_keys_at(type_k: CacheType) -> Callable[..., Any]:
+    """Compiled-code function: address of the keys of a position's block, for one key head."""
+    key_unit = type_k.padded(1)
+    key_head = type_k.head_bytes(key_unit)
+
+    @njit
+    def keys_at(args: int, context: int, sequence: int, kv: int, position: int) -> int:
+        to_head = kv * (-(-int_at(args + HEAD_K) // key_unit) * key_head)
+        return block_address(context, sequence, position, int_at(args + CACHE), int_at(args + BLOCK_BYTES)) + to_head
+
+    return keys_at
+
+
 def build_span(type_k: CacheType, type_v: CacheType) -> Callable[..., Any]:
     """Compiled-code function: one span of one piece, scores to states. Room for rows is a multiple of 4."""
     score_block, value_block = build_scores(type_k), build_values(type_v)
@@ -157,15 +170,19 @@ def build_span(type_k: CacheType, type_v: CacheType) -> Callable[..., Any]:
         scores: int,
         states: int,
         state_bytes: int,
+        after: int,
     ) -> None:
-        """Positions start .. end, which lie in one span, of a piece: states of the rows are made anew."""
+        """Positions start .. end, which lie in one span, of a piece: states of the rows are made anew.
+
+        after: address of what is probably read next, asked for meanwhile.
+        """
         head_k, head_v = int_at(args + HEAD_K), int_at(args + HEAD_V)
         kpad, vpad = -(-head_k // key_unit) * key_unit, -(-head_v // value_unit) * value_unit
         group = int_at(args + HEADS) // int_at(args + KV_HEADS)
         rows, first_block, last_block = tokens * group, start // POSITIONS, (end - 1) // POSITIONS
         base, block_bytes = int_at(args + CACHE), int_at(args + BLOCK_BYTES)
-        kbytes, vbytes = kpad // key_unit * key_head, vpad // value_unit * value_head
-        to_values = int_at(args + VALUES) + kv * vbytes
+        kbytes = kpad // key_unit * key_head
+        to_values = int_at(args + VALUES) + kv * (vpad // value_unit * value_head)
         first_values = block_address(context, sequence, first_block * POSITIONS, base, block_bytes) + to_values
         for block in range(first_block, last_block + 1):
             keys = block_address(context, sequence, block * POSITIONS, base, block_bytes) + kv * kbytes
@@ -185,8 +202,9 @@ def build_span(type_k: CacheType, type_v: CacheType) -> Callable[..., Any]:
             softmax_span(scores + r * 4 * SPAN, n, max(first, start) - begin, min(last, end) - begin, state)
         for block in range(first_block, last_block + 1):
             values = block_address(context, sequence, block * POSITIONS, base, block_bytes) + to_values
-            following = min(block + 1, last_block) * POSITIONS
-            ahead = block_address(context, sequence, following, base, block_bytes) + to_values
+            ahead = after
+            if block < last_block:
+                ahead = block_address(context, sequence, (block + 1) * POSITIONS, base, block_bytes) + to_values
             weights = scores + 4 * POSITIONS * (block - first_block)
             value_block(weights, rows, values, values + vpad * POSITIONS, vpad, states + 64, state_bytes, ahead)
 

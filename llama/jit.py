@@ -30,13 +30,26 @@ _log = logging.getLogger(__name__)
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """`function` as machine code that runs without the GIL, kept on disk where there is a folder to keep it in."""
+    return _compiled(function)
+
+
+def borrowing(function: Callable[P, R]) -> Callable[P, R]:
+    """The same for a function that only borrows the arrays it is given: it makes none, keeps none and returns none.
+
+    numba then leaves out the counting of references, two atomic operations for each array at every call: most of the
+    time, where small functions hand many tables on to each other.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     if numba is None:
         return function
     folder = _folder(function.__module__.split(".")[1])
     if folder is None:
-        return cast("Callable[P, R]", numba.njit(nogil=True)(function))
+        return cast("Callable[P, R]", numba.njit(nogil=True, **options)(function))
     with _kept_in(folder):
-        return cast("Callable[P, R]", numba.njit(nogil=True, cache=True)(function))
+        return cast("Callable[P, R]", numba.njit(nogil=True, cache=True, **options)(function))
 
 
 @cache

@@ -8,9 +8,7 @@ While a step is worked out, calls of one rule at this place share a *local* link
 the local links that heads refer to become interned ones. Without left recursion they cannot form a cycle.
 """
 
-import numpy as np
-
-from llama.grammar.automaton import ACCEPT, BYTES, CALL, COUNT, END, END_NODE, SPLIT, TOKEN, UNKNOWN
+from llama.grammar.automaton import ACCEPT, CALL, COUNT, END, END_NODE, SPLIT, TOKEN, UNKNOWN
 from llama.grammar.interning import (
     ALIAS,
     CUT_SHORT,
@@ -56,10 +54,10 @@ from llama.grammar.program import (
     Ints,
     Network,
 )
-from llama.jit import compiled
+from llama.jit import borrowing
 
 
-@compiled
+@borrowing
 def begin(scratch: Scratch) -> None:
     """Forget the last step."""
     used = scratch.used
@@ -70,7 +68,7 @@ def begin(scratch: Scratch) -> None:
     used[N_VISITED] = used[N_DONE] = used[N_LOCAL] = used[N_PARENTS] = used[FLAGS] = used[FULL] = used[N_FOUND] = 0
 
 
-@compiled
+@borrowing
 def visit(used: Longs, visited: Longs, seen: Longs, node: int, link: int) -> None:
     """Note that `node` is reached with `link` below it, unless it is known already. The tables are Scratch's."""
     place = (node << 32) | link
@@ -90,7 +88,7 @@ def visit(used: Longs, visited: Longs, seen: Longs, node: int, link: int) -> Non
     used[N_VISITED] = n + 1
 
 
-@compiled
+@borrowing
 def _add_frame(used: Longs, locals_: Ints, frames: Ints, local: int, node: int, count: int, link: int) -> bool:
     """One more place to return to from `local`. True if its rule was found to be empty here: then return at once."""
     at = wide(used[N_PARENTS])
@@ -106,13 +104,13 @@ def _add_frame(used: Longs, locals_: Ints, frames: Ints, local: int, node: int, 
     return bool(locals_[local, EMPTY] != 0)
 
 
-@compiled
+@borrowing
 def _returns_to(node: int) -> int:
     """Where a rule that has read nothing returns to; -1: nowhere, since a loop's empty round counts for nothing."""
     return END_NODE if node == ALIAS else max(node, -1)
 
 
-@compiled
+@borrowing
 def _reach(net: Network, arena: Arena, scratch: Scratch) -> None:
     """Follow everything that can be followed without reading a byte; nodes that read one are kept as heads."""
     used, visited, seen = scratch.used, scratch.visited, scratch.seen
@@ -160,7 +158,7 @@ def _reach(net: Network, arena: Arena, scratch: Scratch) -> None:
             used[N_FOUND] += 1
 
 
-@compiled
+@borrowing
 def _entered(net: Network, scratch: Scratch, key: int) -> int:
     """The local link that all calls of `key` at this place share; the first call reaches its first node."""
     used, locals_ = scratch.used, scratch.locals
@@ -181,7 +179,7 @@ def _entered(net: Network, scratch: Scratch, key: int) -> int:
     return local
 
 
-@compiled
+@borrowing
 def _enter_loop(net: Network, scratch: Scratch, node: int, count: int, link: int) -> None:
     """At a counted loop (node `node`) after `count` rounds: leave it, or begin another round."""
     used = scratch.used
@@ -196,7 +194,7 @@ def _enter_loop(net: Network, scratch: Scratch, node: int, count: int, link: int
         _add_frame(used, scratch.locals, scratch.frames, local, -2 - node, count, link)
 
 
-@compiled
+@borrowing
 def _collect(arena: Arena, scratch: Scratch, local: int) -> int:
     """Collect the frames of a local link whose parents are interned; returns how many, or NO_SCRATCH."""
     frames, found = scratch.frames, scratch.sorted
@@ -222,7 +220,7 @@ def _collect(arena: Arena, scratch: Scratch, local: int) -> int:
     return n
 
 
-@compiled
+@borrowing
 def _settle(arena: Arena, scratch: Scratch, wanted: int) -> int:
     """The interned number of a local link; the local links it rests on are interned before it."""
     order, frames, locals_ = scratch.order, scratch.frames, scratch.locals
@@ -255,7 +253,7 @@ def _settle(arena: Arena, scratch: Scratch, wanted: int) -> int:
     return wide(locals_[wanted, NUMBER])
 
 
-@compiled
+@borrowing
 def finish(net: Network, arena: Arena, scratch: Scratch) -> int:
     """The state that what was visited leads to; or NO_ROOM, NO_SCRATCH."""
     _reach(net, arena, scratch)
@@ -273,29 +271,34 @@ def finish(net: Network, arena: Arena, scratch: Scratch) -> int:
     return intern_state(arena, scratch, n, wide(scratch.used[FLAGS]))
 
 
-@compiled
+@borrowing
 def step(net: Network, arena: Arena, scratch: Scratch, state: int, byte_class: int) -> int:
     """The state after `state` reads a byte of `byte_class`: DEAD if it may not; or NO_ROOM, NO_SCRATCH."""
     following = wide(arena.following[state, byte_class])
-    if following >= 0:
-        return following
-    n = wide(0)
-    for at in range(arena.state[state, FIRST_HEAD], arena.state[state + 1, FIRST_HEAD]):
-        node, link = arena.head[at] >> 32, arena.head[at] & 0xFFFFFFFF
-        if net.node[node, KIND] == BYTES:
-            for edge in range(net.node[node, FIRST_EDGE], net.node[node + 1, FIRST_EDGE]):
-                if net.member[net.edge[edge, EDGE_SET], byte_class]:
-                    if n >= scratch.heads.shape[0]:
-                        return NO_SCRATCH
-                    scratch.heads[n] = (wide(net.edge[edge, EDGE_NODE]) << 32) | link
-                    n += 1
-    following = _after_seeds(net, arena, scratch, n) if n > 0 else wide(DEAD)
-    if following >= 0:
-        arena.following[state, byte_class] = following
+    if following < 0:
+        n = _seeds(net, arena, scratch.heads, state, byte_class)
+        following = _after_seeds(net, arena, scratch, n) if n > 0 else n
+        if following >= 0:
+            arena.following[state, byte_class] = following
     return following
 
 
-@compiled
+@borrowing
+def _seeds(net: Network, arena: Arena, found: Longs, state: int, byte_class: int) -> int:
+    """Collect the places that a byte of `byte_class` leads to from `state`; returns how many, or NO_SCRATCH."""
+    n = wide(0)
+    for at in range(arena.state[state, FIRST_HEAD], arena.state[state + 1, FIRST_HEAD]):
+        node, link = arena.head[at] >> 32, arena.head[at] & 0xFFFFFFFF
+        for edge in range(net.node[node, FIRST_EDGE], net.node[node + 1, FIRST_EDGE]):
+            if net.member[net.edge[edge, EDGE_SET], byte_class]:
+                if n >= found.shape[0]:
+                    return NO_SCRATCH
+                found[n] = (wide(net.edge[edge, EDGE_NODE]) << 32) | link
+                n += 1
+    return n
+
+
+@borrowing
 def _after_seeds(net: Network, arena: Arena, scratch: Scratch, n: int) -> int:
     """The state of being at the `n` places in `scratch.heads` at once; or NO_ROOM, NO_SCRATCH.
 
@@ -316,16 +319,19 @@ def _after_seeds(net: Network, arena: Arena, scratch: Scratch, n: int) -> int:
     return following
 
 
-@compiled
+@borrowing
 def rule_out(net: Network, arena: Arena, state: int) -> None:
     """Note all classes of bytes that `state` cannot read at once, for they are most."""
-    alive = np.zeros(net.member.shape[1], np.bool_)
+    for byte_class in range(net.member.shape[1]):
+        if not _reads(net, arena, state, byte_class):
+            arena.following[state, byte_class] = DEAD
+
+
+@borrowing
+def _reads(net: Network, arena: Arena, state: int, byte_class: int) -> bool:
     for at in range(arena.state[state, FIRST_HEAD], arena.state[state + 1, FIRST_HEAD]):
         node = arena.head[at] >> 32
         for edge in range(net.node[node, FIRST_EDGE], net.node[node + 1, FIRST_EDGE]):
-            row = net.edge[edge, EDGE_SET]
-            for byte_class in range(alive.shape[0]):
-                alive[byte_class] |= net.member[row, byte_class]
-    for byte_class in range(alive.shape[0]):
-        if not alive[byte_class]:
-            arena.following[state, byte_class] = DEAD
+            if net.member[net.edge[edge, EDGE_SET], byte_class]:
+                return True
+    return False

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from llama.jit import compiled
+from llama.jit import borrowing, compiled
 
 MALFORMED = 1 << 58  # not UTF-8, or the middle of a character
 OF_LENGTH = 58  # bit 58 + n: characters of n bytes, n = 2 .. 4
@@ -53,7 +53,7 @@ def groups_below(byte: NDArray[np.int64], parent: NDArray[np.int32]) -> NDArray[
     return groups
 
 
-@compiled
+@borrowing
 def _second_fits(lead: int, byte: int) -> bool:
     """False if no character begins with these two bytes (`lead` may itself be a continuation byte)."""
     return not (

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama.grammar.program import Ints
-from llama.jit import compiled
+from llama.jit import borrowing
 
 Longs = NDArray[np.int64]
 
@@ -15,6 +15,8 @@ BOTTOM_LINK, UNKNOWN_LINK = 0, 1
 MAY_END, CUT_SHORT = 1, 2  # flags of a state: the text may end; its stack was cut and has run out
 SEEDS = 4  # flag of places that a state is reached from: interned in the same way, and their first step leads there
 NO_ROOM, NO_SCRATCH = -1, -2  # results instead of a state: grow the tables, then ask again
+
+MOST_MIDDLES = 64
 
 ALIAS = -1  # a member that stands for all frames of its link; the frame of a loop is -2 - its node
 LOCAL = 1 << 30  # links from here on are local ones
@@ -57,15 +59,16 @@ class Scratch(NamedTuple):
     order: Ints
     sorted: Ints  # (frames, 3): node, count, link
     heads: Longs
+    middles: Ints  # (2 * MOST_MIDDLES,) states inside of a character: after the bytes so far, and after one more
 
 
-@compiled
+@borrowing
 def wide(number: int) -> int:
     """The same number as a machine word: a function is compiled anew for every width that it is called with."""
     return np.int64(number)  # type: ignore[return-value]
 
 
-@compiled
+@borrowing
 def _sort_frames(frames: Ints, n: int) -> int:
     """Sort the first `n` frames and drop doubles; returns how many remain."""
     gap = n // 2
@@ -94,7 +97,7 @@ def _sort_frames(frames: Ints, n: int) -> int:
     return kept
 
 
-@compiled
+@borrowing
 def _sort_heads(heads: Longs, n: int) -> int:
     """Sort the first `n` heads and drop doubles; returns how many remain."""
     gap = n // 2
@@ -115,7 +118,7 @@ def _sort_heads(heads: Longs, n: int) -> int:
     return kept
 
 
-@compiled
+@borrowing
 def _frames_code(frames: Ints, first: int, n: int) -> int:
     code = n
     for i in range(first, first + n):
@@ -124,7 +127,7 @@ def _frames_code(frames: Ints, first: int, n: int) -> int:
     return code ^ (code >> 17)
 
 
-@compiled
+@borrowing
 def _heads_code(heads: Longs, first: int, n: int, flags: int) -> int:
     code = n * 8 + flags
     for i in range(first, first + n):
@@ -132,7 +135,7 @@ def _heads_code(heads: Longs, first: int, n: int, flags: int) -> int:
     return code ^ (code >> 17)
 
 
-@compiled
+@borrowing
 def fill_tables(arena: Arena) -> None:
     """Enter all links and states into hash tables that are still empty."""
     last = arena.link_table.shape[0] - 1
@@ -151,7 +154,7 @@ def fill_tables(arena: Arena) -> None:
         arena.state_table[slot] = state
 
 
-@compiled
+@borrowing
 def intern_link(arena: Arena, scratch: Scratch, n: int) -> int:
     """The number of the link whose `n` frames are collected in `scratch.sorted`; NO_ROOM when the tables are full."""
     frames, kept = scratch.sorted, arena.frame
@@ -183,7 +186,7 @@ def intern_link(arena: Arena, scratch: Scratch, n: int) -> int:
     return link
 
 
-@compiled
+@borrowing
 def intern_state(arena: Arena, scratch: Scratch, n: int, flags: int) -> int:
     """The number of the state whose `n` heads are in `scratch.heads` (node << 32 | link, any order)."""
     heads = scratch.heads

@@ -4,25 +4,22 @@ Where all that may follow in the vocabulary's tree is made of such characters, e
 tree need not be walked. Characters come in groups, see `groups`; a node of the tree knows those below it.
 """
 
-import numpy as np
-
 from llama.grammar.closure import step
 from llama.grammar.groups import ASCII_GROUPS, OF_LENGTH
-from llama.grammar.interning import DEAD, EVEN, Arena, Scratch, wide
+from llama.grammar.interning import DEAD, EVEN, MOST_MIDDLES, Arena, Scratch, wide
 from llama.grammar.program import Network
 from llama.grammar.shortening import evened
-from llama.jit import compiled
+from llama.jit import borrowing
 
 TYPICAL = ord("e")
 LAST_LEAD = 0xF4
-MOST_MIDDLES = 64  # states inside of one character; where there are more, its group is left out
 
 
-@compiled
+@borrowing
 def _returns(net: Network, arena: Arena, scratch: Scratch, home: int, lead: int, length: int) -> int:
-    """1 if all characters of `length` bytes that begin with `lead` lead from `home` to itself, 0 if not (or if that
-    is too much to look at); or NO_ROOM, NO_SCRATCH."""
-    middles = np.empty(2 * MOST_MIDDLES, np.int32)  # states after the bytes so far, then those after one more
+    """1 if all characters of `length` bytes that begin with `lead` lead from `home` to itself, 0 if not (or if there
+    are too many ways through them); or NO_ROOM, NO_SCRATCH."""
+    middles = scratch.middles
     middles[0] = home
     n = 1
     for place in range(length):
@@ -56,7 +53,7 @@ def _returns(net: Network, arena: Arena, scratch: Scratch, home: int, lead: int,
     return 1
 
 
-@compiled
+@borrowing
 def _continuations(lead: int, place: int) -> tuple[int, int]:
     """The range of bytes at `place` (from 1) of a character that begins with `lead`."""
     low, high = 0x80, 0xBF
@@ -72,13 +69,12 @@ def _continuations(lead: int, place: int) -> tuple[int, int]:
     return low, high
 
 
-@compiled
+@borrowing
 def loops(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
     """The groups of characters that lead from `state` to itself, as bits; or NO_ROOM, NO_SCRATCH."""
     if arena.loops[state] >= 0:
         return wide(arena.loops[state])
     found, missed = 0, 0
-    of_class = np.full(net.member.shape[1], -1, np.int32)  # answers for ASCII: -1 = not known yet
     last_class, last_length = -1, 0
     for number in range(-1, LAST_LEAD + 1):
         lead = TYPICAL if number < 0 else number
@@ -94,13 +90,9 @@ def loops(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
             if byte_class == last_class and length == last_length:
                 continue
             last_class, last_length = byte_class, length
-        answer = wide(of_class[byte_class]) if length == 1 else -1
-        if answer < 0:
-            answer = _returns(net, arena, scratch, state, lead, length)
+        answer = _returns(net, arena, scratch, state, lead, length)
         if answer < 0:
             return answer
-        if length == 1:
-            of_class[byte_class] = answer
         if answer == 0:
             missed |= bit
             if number < 0:  # no state of text: not worth more looking

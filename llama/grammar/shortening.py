@@ -24,12 +24,12 @@ from llama.grammar.interning import (
     wide,
 )
 from llama.grammar.program import ARGUMENT, HIGH, LOW, Network
-from llama.jit import compiled
+from llama.jit import borrowing
 
 KEPT_FRAMES = 24
 
 
-@compiled
+@borrowing
 def _same_count(net: Network, node: int, count: int, longest: int) -> int:
     """The least count from which a token of `longest` bytes cannot tell `count`."""
     key = net.node[node, ARGUMENT]
@@ -41,7 +41,7 @@ def _same_count(net: Network, node: int, count: int, longest: int) -> int:
     return count if low - count <= longest else 0
 
 
-@compiled
+@borrowing
 def _shortened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int, kept: int) -> int:
     """The number of the link that stands for `wanted` with `kept` frames on top of each other."""
     order, longest = scratch.order, wide(scratch.used[N_LONGEST])
@@ -74,14 +74,14 @@ def _shortened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int, k
     return wide(arena.shortened[wanted, kept])
 
 
-@compiled
+@borrowing
 def _frames_of(arena: Arena, link: int) -> tuple[int, int]:
     """The first frame of a link, and how many it has."""
     first = wide(arena.link[link, FIRST_FRAME])
     return first, wide(arena.link[link + 1, FIRST_FRAME]) - first
 
 
-@compiled
+@borrowing
 def _copy_frame(net: Network, arena: Arena, scratch: Scratch, at: int, to: int, longest: int) -> None:
     """Write node and count of the frame `at` to `scratch.sorted[to]`, the count made equal."""
     node, count = wide(arena.frame[at, FRAME_NODE]), wide(arena.frame[at, FRAME_COUNT])
@@ -89,7 +89,7 @@ def _copy_frame(net: Network, arena: Arena, scratch: Scratch, at: int, to: int, 
     scratch.sorted[to, 1] = _same_count(net, -2 - node, count, longest) if node < 0 else 0
 
 
-@compiled
+@borrowing
 def _evened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int) -> int:
     """The number of the link that stands for `wanted`, all of its stack kept."""
     order, longest = scratch.order, wide(scratch.used[N_LONGEST])
@@ -122,7 +122,7 @@ def _evened_link(net: Network, arena: Arena, scratch: Scratch, wanted: int) -> i
     return wide(arena.link[wanted, EVENED])
 
 
-@compiled
+@borrowing
 def evened(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
     """The state that allows the same as `state` within one token: counts made equal; or NO_ROOM, NO_SCRATCH."""
     if arena.state[state, EVEN] < 0:
@@ -133,7 +133,7 @@ def evened(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
     return wide(arena.state[state, EVEN])
 
 
-@compiled
+@borrowing
 def shortened(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
     """The state that stands for `state`: counts made equal, stacks cut off; or NO_ROOM, NO_SCRATCH."""
     if arena.state[state, SHORT] < 0:
@@ -144,7 +144,7 @@ def shortened(net: Network, arena: Arena, scratch: Scratch, state: int) -> int:
     return wide(arena.state[state, SHORT])
 
 
-@compiled
+@borrowing
 def _rebuilt(net: Network, arena: Arena, scratch: Scratch, state: int, kept: int) -> int:
     """The state with its stacks shortened to `kept` frames, or, below 0, only evened; or NO_ROOM, NO_SCRATCH."""
     first = wide(arena.state[state, FIRST_HEAD])

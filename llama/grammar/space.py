@@ -17,6 +17,7 @@ from llama.grammar.interning import (
     FIRST_FRAME,
     FIRST_HEAD,
     MAY_END,
+    MOST_MIDDLES,
     N_ALIVE,
     N_CUT,
     N_LONGEST,
@@ -218,6 +219,7 @@ def _scratch(n_keys: int, size: int, longest: int) -> Scratch:
         order=_ints(size),
         sorted=np.full((size, 3), -1, np.int32),
         heads=np.zeros(size, np.int64),
+        middles=_ints(2 * MOST_MIDDLES),
     )
 
 

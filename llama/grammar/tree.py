@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llama.grammar.groups import groups_below
-from llama.jit import compiled
+from llama.jit import borrowing, compiled
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -42,7 +42,7 @@ def build_tree(pieces: Sequence[bytes], eog: frozenset[int]) -> tuple[TreeNodes,
     return cut, np.array(order, np.int32)
 
 
-@compiled
+@borrowing
 def _fill_tree(text: NDArray[np.uint8], starts: Longs, ends: Longs, nodes: TreeNodes, open_at: Ints) -> int:
     """Write the tree of sorted tokens; `open_at[d]` is the open node of depth d. Returns the number of nodes."""
     n = 0
@@ -96,7 +96,7 @@ def with_ancestors(nodes: TreeNodes, roots: Ints) -> Ints:
     return found
 
 
-@compiled
+@borrowing
 def allow_tokens(nodes: TreeNodes, token: Ints, alive: Ints, mask: NDArray[np.bool_]) -> None:
     """Set `mask` for the tokens that end at the nodes `alive`; `token`: all tokens in the order of the tree."""
     for i in range(alive.shape[0]):
@@ -104,7 +104,7 @@ def allow_tokens(nodes: TreeNodes, token: Ints, alive: Ints, mask: NDArray[np.bo
             mask[token[at]] = True
 
 
-@compiled
+@borrowing
 def allow_runs(token: Ints, runs: Ints, mask: NDArray[np.bool_]) -> None:
     """Set `mask` for runs (from, to, from, to ...) of `token`, all tokens in the order of the tree."""
     for i in range(0, runs.shape[0], 2):

@@ -11,7 +11,7 @@ from llama.grammar.loops import loops
 from llama.grammar.program import Ints, Network
 from llama.grammar.shortening import evened
 from llama.grammar.tree import FIRST_TOKEN, GROUPS, PLACE, SKIP, TreeNodes
-from llama.jit import compiled
+from llama.jit import borrowing
 
 WORTH_A_LOOK = 16  # nodes below a state that make it worth asking which characters leave it as it is
 
@@ -24,7 +24,7 @@ class Course(NamedTuple):
     cut: Ints  # nodes at which a stack that was cut off ran out; scratch.used[N_CUT] says how many
 
 
-@compiled
+@borrowing
 def read(net: Network, arena: Arena, scratch: Scratch, state: int, text: NDArray[np.uint8]) -> int:
     """The state after `state` reads `text`; DEAD, or NO_ROOM, NO_SCRATCH."""
     for i in range(text.shape[0]):
@@ -34,7 +34,7 @@ def read(net: Network, arena: Arena, scratch: Scratch, state: int, text: NDArray
     return state
 
 
-@compiled
+@borrowing
 def allow(net: Network, arena: Arena, scratch: Scratch, tree: TreeNodes, course: Course, begin: int) -> tuple[int, int]:
     """Collect the tokens of the tree's nodes from `begin` on that can be read after course.path[0], a shortened state.
 
@@ -83,7 +83,7 @@ def allow(net: Network, arena: Arena, scratch: Scratch, tree: TreeNodes, course:
     return at, why
 
 
-@compiled
+@borrowing
 def _arrived(net: Network, arena: Arena, scratch: Scratch, state: int, byte_class: int, look: bool) -> int:
     """The evened state after `state` reads a byte; `look`: with its loops found out. DEAD, or NO_ROOM, NO_SCRATCH."""
     following = step(net, arena, scratch, state, byte_class)
@@ -96,7 +96,7 @@ def _arrived(net: Network, arena: Arena, scratch: Scratch, state: int, byte_clas
     return following
 
 
-@compiled
+@borrowing
 def allow_again(
     net: Network, arena: Arena, scratch: Scratch, tree: TreeNodes, course: Course, nodes: Ints, begin: int
 ) -> tuple[int, int]:

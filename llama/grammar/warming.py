@@ -10,7 +10,9 @@ import sys
 import threading
 from pathlib import Path
 
+from llama.grammar.matcher import Matcher
 from llama.grammar.program import compile_grammar
+from llama.grammar.shortening import KEPT_FRAMES
 from llama.grammar.trie import TokenTrie
 from llama.jit import is_kept
 
@@ -63,14 +65,19 @@ class Warming:
 
 def warm() -> None:
     """Match a little of everything, so that every compiled function has been called."""
-    trie = TokenTrie([bytes([byte]) for byte in range(256)] + [b"ab", b""], frozenset({257}))
-    for grammar in ('root ::= "a" [b-z]+ "c"{2,5}', 'root ::= "a" (root | "b")* "c"?'):
-        constraint = compile_grammar(grammar).constraint(trie)
-        for token in b"ab":
-            constraint.mask()
-            constraint.accepts(token)
-            constraint.advance(token)
-        constraint.mask()
+    longest = b")" * (KEPT_FRAMES + 1)
+    trie = TokenTrie([bytes([byte]) for byte in range(256)] + [b"ab", longest, b""], frozenset({258}))
+    for grammar in ('root ::= "a" [b-z]+ "c"{2,5}', 'root ::= ("a" root "b" | "(" root ")")? "c"{0,50}'):
+        program = compile_grammar(grammar)
+        for matcher in (Matcher(program, trie), Matcher(program, trie, space_bytes=1)):
+            constraint = matcher.constraint()
+            for token in b"ab":
+                constraint.mask()
+                if constraint.accepts(token):
+                    constraint.advance(token)
+    constraint = Matcher(program, trie).constraint()
+    constraint.read(b"(" * 1000)  # so deep that tables grow
+    constraint.mask()
 
 
 if __name__ == "__main__":

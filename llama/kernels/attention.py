@@ -7,6 +7,7 @@ its last span merges them, in the same order and by the same operations.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from numba import njit
 
@@ -66,6 +67,14 @@ def limits(args: int, context: int, sequence: int, row: int, tokens: int) -> tup
 
 
 @njit
+def part_of(args: int, context: int, i: int, pieces: int) -> tuple[int, int, int, int]:
+    """Item i of the work: key head, sequence, first row, tokens; the longest contexts come first."""
+    piece = pieces - 1 - i % pieces
+    item = get(context, ITEMS) + piece // int_at(args + KV_HEADS) * 8 * ITEM
+    return piece % int_at(args + KV_HEADS), int_at(item), int_at(item + 8), int_at(item + 16)
+
+
+@njit
 def scaled_queries(args: int, row: int, tokens: int, kv: int, q: int) -> None:
     """Copy a piece's queries, row by row, times the scale."""
     columns, scale = int_at(args + HEAD_K), bits_to_float(int_at(args + SCALE))
@@ -90,25 +99,24 @@ def write_piece(args: int, row: int, tokens: int, kv: int, states: int, state_by
         write_row(args, states + r * state_bytes, head, out)
 
 
-def build_attention(type_k: CacheType, type_v: CacheType, rows: int) -> Callable[..., None]:
-    """Attention whose pieces have at most `rows` rows; arguments as attention_span.py lists them."""
-    span, keys_at = build_span(type_k, type_v), build_keys_at(type_k)
-
-    @njit
-    def part_of(args: int, context: int, i: int, pieces: int) -> tuple[int, int, int, int]:
-        """Item i of the work: key head, sequence, first row, tokens; the longest contexts come first."""
-        piece = pieces - 1 - i % pieces
-        item = get(context, ITEMS) + piece // int_at(args + KV_HEADS) * 8 * ITEM
-        return piece % int_at(args + KV_HEADS), int_at(item), int_at(item + 8), int_at(item + 16)
+def build_first_keys(type_k: CacheType) -> Callable[..., Any]:
+    """Compiled-code function: address of what item i of the work reads first, of the last item if there is no such."""
+    keys_at = build_keys_at(type_k)
 
     @njit
     def first_keys(args: int, context: int, i: int, pieces: int, spans: int) -> int:
-        """Address of what item i reads first; that of the last item if there is no such item."""
         i = min(i, pieces * spans - 1)
         kv, sequence, row, tokens = part_of(args, context, i, pieces)
         low, high = limits(args, context, sequence, row, tokens)
         start = low if spans == 1 else max(low, i // pieces * SPAN)
         return keys_at(args, context, sequence, kv, min(start, high - 1))
+
+    return first_keys
+
+
+def build_attention(type_k: CacheType, type_v: CacheType, rows: int) -> Callable[..., None]:
+    """Attention whose pieces have at most `rows` rows; arguments as attention_span.py lists them."""
+    span, keys_at, first_keys = build_span(type_k, type_v), build_keys_at(type_k), build_first_keys(type_k)
 
     def attention(args: int, context: int, thread: int, threads: int) -> None:
         pieces = get(context, N_ITEMS) * int_at(args + KV_HEADS)

@@ -103,7 +103,7 @@ class CompiledExecutor:
     # --- memory ---
 
     def _bind(self, rows: int) -> None:
-        """Give every buffer room for `rows` rows and write the table of steps."""
+        """Give every buffer room for `rows` rows, a multiple of 8 (see matmul.py), and write the table of steps."""
         if rows > self._rows:
             self._rows = rows
             self._buffers = [Memory(stride * rows) for stride in self._plan.strides]

@@ -1,10 +1,16 @@
 """What the next step works on: one token of each sequence that speaks, then as much prompt as the budget allows."""
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from llama.engine.cache import BlockPool, Chain, Lora
 from llama.engine.sequence import Sequence
+
+# A text flows, and prompts are held back for its sake, once it has said so many tokens, or began so many seconds ago.
+# Until then it rather waits once more for prompts that came together with its own.
+FLOWING_TOKENS = 8
+FLOWING_SECONDS = 0.15
 
 
 @dataclass(slots=True)
@@ -27,11 +33,12 @@ def wanted(
 ) -> list[Share]:
     """Whose tokens should be in the next step, first come first served.
 
-    `budget(n)` is the room for prompts beside n speaking sequences, `most(sequence)` a limit for one of them. With
+    `budget(n)` is the room for prompts beside n flowing texts, `most(sequence)` a limit for one of them. With
     `sharing`, a sequence waits while another reads the very same tokens: it will find them in the cache.
     """
     shares = [Share(sequence, 1, speaks=True) for sequence in running if sequence.pending == 1]
-    left = budget(len(shares))
+    now = time.monotonic()
+    left = budget(sum(_flows(share.sequence, now) for share in shares))
     being_read: dict[tuple[Lora, int, int], Sequence] = {}
     for sequence in running:
         pending = sequence.pending
@@ -40,6 +47,11 @@ def wanted(
             shares.append(share)
             left -= share.n
     return shares
+
+
+def _flows(sequence: Sequence, now: float) -> bool:
+    """Whether a reader counts on the next token coming soon."""
+    return sequence.writer.n_tokens >= FLOWING_TOKENS or 0 < sequence.first_token < now - FLOWING_SECONDS
 
 
 def _is_read_already(sequence: Sequence, being_read: dict[tuple[Lora, int, int], Sequence]) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from llama.engine import loop, sequence
+from llama.engine import loop, scheduler, sequence
 from llama.engine.pace import LONGEST, Pace
 from llama.engine.request import Request
 from llama.kernels.batch import Batch
@@ -66,6 +66,36 @@ def test_a_long_prompt_does_not_stop_a_running_stream() -> None:
             assert stream._delivered.qsize() == before + 1
 
 
+def reading_beside(n_said: int, seconds: float, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Tokens of a long prompt that the next step reads beside a text that has said so much since so long."""
+    clock = Clock()
+    for module in (loop, scheduler, sequence):
+        monkeypatch.setattr(module, "time", clock)
+
+    class Timed(HashModel):
+        def forward(self, batch: Batch, *, hidden: bool = False) -> NDArray[np.float32]:
+            clock.now += 0.001 * len(batch.tokens)
+            return super().forward(batch, hidden=hidden)
+
+    model = Timed(ends=False)
+    driver = Driver(model, n_ctx=1024, n_cells=2048, n_batch=256)
+    driver.submit(Request(prompt=tuple(range(40)), sampling=GREEDY, n_predict=100))
+    for _ in range(n_said):
+        driver.loop.step()
+    clock.now += seconds
+    driver.submit(Request(prompt=tuple(i % 7 for i in range(900)), sampling=GREEDY, n_predict=1))
+    before = model.evaluated
+    driver.loop.step()
+    return model.evaluated - before - 1
+
+
+def test_a_text_that_only_just_began_waits_for_prompts_that_came_with_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reading_beside(1, 0.0, monkeypatch) == 256
+    assert reading_beside(7, 0.0, monkeypatch) == 256
+    assert reading_beside(8, 0.0, monkeypatch) == 8
+    assert reading_beside(2, 0.2, monkeypatch) == 8
+
+
 class Clock:
     """Stands in for the time module: only the model makes time pass."""
 
@@ -82,7 +112,7 @@ def test_with_a_long_prompt_beside_it_a_streams_gaps_stay_under_five_times_the_u
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
-    for module in (loop, sequence):
+    for module in (loop, scheduler, sequence):
         monkeypatch.setattr(module, "time", clock)
 
     class Timed(HashModel):

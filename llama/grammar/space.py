@@ -249,11 +249,12 @@ def _arena(links: int, frames: int, states: int, heads: int, classes: int) -> Ar
 
 
 def _grown(old: Arena) -> Arena:
-    """The same tables, doubled where less than half is free."""
+    """The same tables, doubled where less than half is free; all of them, if that is none: one entry may be large."""
     capacities = (len(old.link) - 1, len(old.frame), len(old.state) - 1, len(old.head))
+    scarce = [2 * used > capacity for used, capacity in zip(old.used.tolist(), capacities, strict=True)]
     links, frames, states, heads = (
-        2 * capacity if 2 * used > capacity else capacity
-        for used, capacity in zip(old.used.tolist(), capacities, strict=True)
+        2 * capacity if short or not any(scarce) else capacity
+        for short, capacity in zip(scarce, capacities, strict=True)
     )
     new = _arena(links, frames, states, heads, old.following.shape[1])
     for name, table in old._asdict().items():

@@ -120,6 +120,14 @@ def test_tables_are_left_behind_when_they_grow_too_large() -> None:
     assert small.space.n_states < 100
 
 
+@pytest.mark.parametrize("n", [300, 1100, 2500])
+def test_a_state_may_be_larger_than_all_tables_so_far(n: int) -> None:
+    words = " | ".join(f'"{word:04}"' for word in range(n))
+    constraint = compile_grammar(f"root ::= ({words}) root | [a-c]").constraint(BYTE_TRIE)
+    feed(constraint, list(b"0123" + f"{n - 1:04}".encode() + b"c"))
+    assert constraint.finished
+
+
 def test_several_threads_share_a_grammar() -> None:
     program = compile_schema({"type": "array", "items": {"type": "string", "maxLength": 65536}})
 

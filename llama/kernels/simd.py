@@ -121,8 +121,15 @@ def int_total(b: Any, v: Any) -> Any:
 
 
 def largest(b: Any, v: Any) -> Any:
-    """The largest lane of a float vector."""
-    return b.call(function(b, f"llvm.vector.reduce.fmax.{suffix(v.type)}", v.type.element, v.type), [v])
+    """The largest lane of a float vector, halved again and again: LLVM's own reduction goes lane by lane.
+
+    A lane that is not a number loses to, or spreads over, the lanes that it meets.
+    """
+    count = v.type.count
+    while count > 1:
+        count //= 2
+        v = at_least(b, shuffled(b, v, range(count)), shuffled(b, v, range(count, 2 * count)))
+    return b.extract_element(v, ir.Constant(I32, 0))
 
 
 def from_half(b: Any, v: Any) -> Any:

@@ -40,15 +40,15 @@ NODE = {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$re
         ),
         (
             {"pattern": "a", "allOf": [{"pattern": "b"}, {"maxLength": 3}]},
-            ['"xab"', '"ba"', "1"],
-            ['"a"', '"b"', '"xxab"'],
+            ['"xab"', '"ba"'],
+            ['"a"', '"b"', '"xxab"', "1"],
         ),
         ({"type": "string", "pattern": "^\\p{Lu}\\p{L}*$"}, ['"Él"'], ['"él"', '"E1"']),
         ({"type": "string", "format": "date"}, ['"2024-02-29"'], ['"2023-02-29"', '"2024-13-01"']),
         ({"type": "string", "format": "ipv4"}, ['"192.168.0.1"'], ['"256.0.0.1"']),
         ({"type": "string", "format": "color", "maxLength": 2}, ['"ab"'], ['"abc"']),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, ["[1, 2]", "[1,2,3]"], ["[]", "[1]"]),
-        ({"items": [{"type": "integer"}], "additionalItems": False}, ["[]", "[1]", "{}"], ["[1, 2]", '["a"]']),
+        ({"items": [{"type": "integer"}], "additionalItems": False}, ["[]", "[1]"], ["[1, 2]", '["a"]', "{}"]),
         ({"type": "array", "prefixItems": [True], "items": False, "minItems": 1}, ["[1]"], ["[]", "[1, 2]"]),
         ({"type": "array", "contains": {"const": 1}, "items": {"enum": [1, 2]}}, ["[2, 1]", "[1]"], ["[]", "[2]"]),
         ({"type": "array", "contains": {"const": 1}, "maxContains": 1}, ["[1]", "[2, 1]"], ["[1, 1]", "[2]"]),
@@ -107,6 +107,36 @@ def test_if_then_else() -> None:
     assert accepted(program, '{"kind": "b", "n": 0}')
     assert not accepted(program, '{"kind": "a"}')
     assert not accepted(program, '{"kind": "b", "n": 5}')
+
+
+@pytest.mark.parametrize(
+    ("schema", "yes", "no"),
+    [
+        ({"properties": {"a": True}}, ['{"a": 1}', "{}"], ["1", "[]", "null"]),
+        ({"additionalProperties": {"type": "null"}}, ['{"a": null}'], ["1"]),
+        ({"properties": {}, "items": {"type": "null"}}, ["{}"], ["[]"]),
+        ({"items": {"type": "null"}}, ["[null]"], ["{}", "1"]),
+        ({"prefixItems": [{"type": "null"}]}, ["[null]", "[]"], ['"x"']),
+        ({"maxLength": 1}, ['"a"'], ["1", '"ab"']),
+        ({"format": "ipv4"}, ['"1.2.3.4"'], ["1"]),
+        ({"format": "int32"}, ["1", '"a"'], []),
+        ({"additionalProperties": True}, ["1", "{}"], []),
+        ({"minimum": 3}, ["3", '"a"'], ["2"]),
+        ({"type": ["object", "null"], "properties": {"a": True}}, ["null", '{"a": 1}'], ["1"]),
+        ({"anyOf": [{"properties": {"a": {"type": "null"}}}, {"type": "integer"}]}, ['{"a": null}', "1"], ['"x"']),
+        ({"allOf": [{"properties": {"a": True}}, {"required": ["a"]}]}, ['{"a": 1}'], ["{}", "1"]),
+        ({"not": {"properties": {"a": {"type": "null"}}, "required": ["a"]}}, ["{}"], ['{"a": null}']),
+        ({"properties": {"a": True}, "not": {"type": "object"}}, ["1"], ["{}"]),
+        ({"enum": [1, "a"], "maxLength": 1}, ["1", '"a"'], ["2"]),
+        ({"oneOf": [{"required": ["a"]}, {"pattern": "^x"}]}, ['"y"'], ['{"a": 1}', '"x"', "1"]),
+    ],
+)
+def test_without_a_type_the_keywords_say_what_is_meant(schema: Any, yes: list[str], no: list[str]) -> None:
+    program = compile_schema(schema)
+    for text in yes:
+        assert accepted(program, text), text
+    for text in no:
+        assert not accepted(program, text), text
 
 
 def test_properties_come_in_order_and_optional_ones_may_be_left_out() -> None:

@@ -35,11 +35,11 @@ def in_schema_order(value: Any, schema: Any) -> Any:
 
 
 def may_be_narrower(schema: Any) -> bool:
-    """True if the schema's grammar may be narrower than the schema: it is by design where schemas are combined."""
+    """True if the schema's grammar may be narrower than the schema: it is by design where schemas are combined, and
+    where keywords stand without a type."""
+    keywords = ("anyOf", "allOf", "oneOf", "not", '"if"', "patternProperties", "minProp", '{"minLength": 2}')
     text = json.dumps(schema)
-    return any(
-        keyword in text for keyword in ("anyOf", "allOf", "oneOf", "not", '"if"', "patternProperties", "minProp")
-    )
+    return any(keyword in text for keyword in keywords)
 
 
 @SETTINGS

@@ -11,6 +11,7 @@ from llama.grammar.schema import keywords
 from llama.grammar.schema.alternatives import Alternatives
 from llama.grammar.schema.arrays import array_expression
 from llama.grammar.schema.disjoint import own_values
+from llama.grammar.schema.formats import format_pattern
 from llama.grammar.schema.instance import Instances
 from llama.grammar.schema.keywords import NOT_IN
 from llama.grammar.schema.kinds import (
@@ -71,19 +72,20 @@ class Converter:
             self._depth += 1
             if self._depth > MOST_DEEP:
                 next(iter(distinct.values())).refuse("", f"schemas are nested more than {MOST_DEEP} deep")
-            options = [
-                option for parts in self.alternatives.of(tuple(distinct.values())) for option in self._one(parts, wish)
-            ]
+            alternatives = self.alternatives.of(tuple(distinct.values()))
+            meant = [(parts, meant_kinds(parts, self.kinds(parts))) for parts in alternatives]
+            if not any(kinds for _, kinds in meant):  # it forbids what its keywords speak of
+                meant = [(parts, self.kinds(parts)) for parts in alternatives]
+            options = [option for parts, kinds in meant for option in self._one(parts, kinds, wish)]
             self._depth -= 1
             self.rules.set(self._known[key], " | ".join(dict.fromkeys(options)) or "[]")
         return self._known[key]
 
-    def _one(self, parts: Parts, wish: str) -> list[str]:
-        """Expressions for the values that fit one alternative."""
+    def _one(self, parts: Parts, kinds: frozenset[str], wish: str) -> list[str]:
+        """Expressions for the values that fit one alternative and are of one of these kinds."""
         values = self.values(parts)
         if values is not None:
             return [self.literal(value) for value in values]
-        kinds = self.kinds(parts)
         if kinds == ALL_KINDS and not any(part.schema.keys() - REMARKS for part in parts):
             return [self.rules.base("value")]
         options = []
@@ -163,6 +165,36 @@ class Converter:
         return quoted(json.dumps(value))
 
 
+def meant_kinds(parts: Parts, kinds: frozenset[str]) -> frozenset[str]:
+    """Of the kinds that all parts allow, the one that is meant where no part names a `type`.
+
+    By JSON Schema `properties` alone allows a number, too; whoever writes it wants an object, and llama-server reads it
+    so: `properties` ask for an object, `items` for an array, `pattern` for a string, in this order. What is written is
+    valid in either reading.
+    """
+    if any("type" in part.schema for part in parts if part.listing) or any(
+        own_values(part) is not None for part in parts
+    ):
+        return kinds
+    told = {
+        keyword for part in parts if part.listing for keyword, value in part.schema.items() if _tells(keyword, value)
+    }
+    return next((kinds & {kind} for kind, telling in MEANT.items() if told & telling), kinds)
+
+
+def _tells(keyword: str, value: Any) -> bool:
+    """False for a keyword that is there and asks for nothing."""
+    if keyword == "format":
+        return format_pattern(value) is not None
+    return keyword != "additionalProperties" or value is not True
+
+
+MEANT = {
+    OBJECT: {"properties", "additionalProperties"},
+    ARRAY: {"items", "prefixItems"},
+    STRING: {"pattern", "minLength", "maxLength", "format"},
+}
+
 REMARKS = frozenset(
     {
         "title",
@@ -192,7 +224,8 @@ def schema_to_gbnf(schema: Any) -> str:
     """GBNF for the JSON texts that are valid under `schema`; an empty `{}` stands for any object.
 
     Raises SchemaError with path and keyword for what cannot be enforced: nothing is ever left out in silence. Objects
-    with `properties` and without a word on others get none but those; properties come in the schema's order.
+    with `properties` and without a word on others get none but those; properties come in the schema's order. Without a
+    `type`, `properties` ask for an object, `items` for an array, `pattern` for a string (see `meant_kinds`).
     """
     converter = Converter()
     if schema == {} and isinstance(schema, dict):

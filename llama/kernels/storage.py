@@ -1,5 +1,7 @@
 """What sequences keep between steps: cache blocks and recurrent states, layer by layer."""
 
+from itertools import accumulate
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,52 +35,63 @@ class Storage:
 
     def allocate(self, n_blocks: int, n_states: int) -> None:
         """Make room, dropping what was there."""
-        self._caches = [Memory(size * n_blocks) for size in self._sizes]
-        self._states = [Memory(size * n_states) for size in self._state_sizes]
-        if sum(cache.size for cache in self._caches) <= TOUCHED_AT_ONCE:
-            for cache in self._caches:
-                cache.bytes.fill(0)
+        # one piece of memory for all layers: a piece each would waste half a huge page a layer
+        self._caches = Memory(self.block_bytes * n_blocks)
+        self._states = Memory(sum(self._state_sizes) * n_states)
+        self._n_blocks, self._n_states = n_blocks, n_states
+        if self._caches.size <= TOUCHED_AT_ONCE:
+            self._caches.bytes.fill(0)
 
     def address(self, kind: str, index: int) -> int:
         """Where a cache layer or a state layer begins."""
-        return (self._caches if kind == "cache" else self._states)[index].address
+        if kind == "cache":
+            return self._caches.address + sum(self._sizes[:index]) * self._n_blocks
+        return self._states.address + sum(self._state_sizes[:index]) * self._n_states
 
     def reset_states(self, batch: Batch) -> None:
         """Clear the states of sequences that begin."""
         if self._state_sizes:
             for state in batch.states[batch.positions == 0]:
-                for row in self._rows(self._states, self._state_sizes, int(state)):
+                for row in self._state_rows(int(state)):
                     row[:] = 0
 
-    @staticmethod
-    def _rows(memories: list[Memory], sizes: list[int], index: int) -> list[NDArray[np.uint8]]:
-        pairs = zip(memories, sizes, strict=True)
-        return [memory.bytes[index * size : (index + 1) * size] for memory, size in pairs]
+    def _block_rows(self, block: int) -> list[NDArray[np.uint8]]:
+        """A block's bytes, layer by layer."""
+        return _rows(self._caches, self._sizes, self._n_blocks, block)
+
+    def _state_rows(self, state: int) -> list[NDArray[np.uint8]]:
+        """A state's bytes, layer by layer."""
+        return _rows(self._states, self._state_sizes, self._n_states, state)
 
     def copy_block(self, source: int, target: int) -> None:
         """Copy all layers of a cache block."""
-        _copy(self._rows(self._caches, self._sizes, source), self._rows(self._caches, self._sizes, target))
+        _copy(self._block_rows(source), self._block_rows(target))
 
     def copy_state(self, source: int, target: int) -> None:
         """Copy all layers of a state slot."""
-        sizes = self._state_sizes
-        _copy(self._rows(self._states, sizes, source), self._rows(self._states, sizes, target))
+        _copy(self._state_rows(source), self._state_rows(target))
 
     def read_block(self, block: int) -> bytes:
         """The content of a cache block."""
-        return b"".join(row.tobytes() for row in self._rows(self._caches, self._sizes, block))
+        return b"".join(row.tobytes() for row in self._block_rows(block))
 
     def write_block(self, block: int, content: bytes) -> None:
         """Put back what `read_block` gave. Raises ValueError for another size."""
-        _fill(self._rows(self._caches, self._sizes, block), content)
+        _fill(self._block_rows(block), content)
 
     def read_state(self, state: int) -> bytes:
         """The content of a state slot."""
-        return b"".join(row.tobytes() for row in self._rows(self._states, self._state_sizes, state))
+        return b"".join(row.tobytes() for row in self._state_rows(state))
 
     def write_state(self, state: int, content: bytes) -> None:
         """Put back what `read_state` gave. Raises ValueError for another size."""
-        _fill(self._rows(self._states, self._state_sizes, state), content)
+        _fill(self._state_rows(state), content)
+
+
+def _rows(memory: Memory, sizes: list[int], count: int, index: int) -> list[NDArray[np.uint8]]:
+    """Of `count` entries in each layer, those of one index."""
+    starts = [0, *accumulate(size * count for size in sizes)]
+    return [memory.bytes[start + index * size :][:size] for start, size in zip(starts[:-1], sizes, strict=True)]
 
 
 def _copy(sources: list[NDArray[np.uint8]], targets: list[NDArray[np.uint8]]) -> None:

@@ -11,12 +11,13 @@ _DATE = (
 )
 _ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 _TIME = f"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{{1,9}})?{_ZONE}"
-_HEX = "[0-9a-fA-F]"
+HEX = "[0-9a-fA-F]"
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]"
 _HOST = f"{_LABEL}(?:\\.{_LABEL}){{0,6}}"
 _BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = f"{_BYTE}(?:\\.{_BYTE}){{3}}"
-_GROUP = f"{_HEX}{{1,4}}"
+_GROUP = f"{HEX}{{1,4}}"
 _IPV6 = "|".join(
     [f"(?:{_GROUP}:){{7}}{_GROUP}"]
     + [
@@ -24,8 +25,9 @@ _IPV6 = "|".join(
         for before in range(8)
     ]
 )
-_PERCENT = f"%{_HEX}{{2}}"
-_PATH_CHARACTER = f"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|{_PERCENT})"
+_PERCENT = f"%{HEX}{{2}}"
+URI_CHARACTER = "A-Za-z0-9._~!$&'()*+,;=:@-"  # inside of brackets
+_PATH_CHARACTER = f"(?:[{URI_CHARACTER}]|{_PERCENT})"
 _AUTHORITY = f"(?:(?:[A-Za-z0-9._~!$&'()*+,;=:-]|{_PERCENT})+@)?(?:{_HOST})(?::[0-9]{{1,5}})?"
 _TAIL = f"(?:/{_PATH_CHARACTER}*)*(?:\\?(?:{_PATH_CHARACTER}|[/?])*)?(?:#(?:{_PATH_CHARACTER}|[/?])*)?"
 _URI = f"[A-Za-z][A-Za-z0-9+.-]*:(?://{_AUTHORITY}{_TAIL}|{_PATH_CHARACTER}+{_TAIL})"
@@ -37,8 +39,8 @@ PATTERNS = {
     "time": _TIME,
     "date-time": f"{_DATE}T{_TIME}",
     "duration": f"P(?:{_DURATION_DATE}(?:{_DURATION_TIME})?|{_DURATION_TIME}|[0-9]{{1,9}}W)",
-    "uuid": f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}",
-    "email": f"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~-]+(?:\\.[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~-]+)*@{_HOST}",
+    "uuid": f"{HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}}",
+    "email": f"{ATOM}+(?:\\.{ATOM}+)*@{_HOST}",
     "hostname": _HOST,
     "ipv4": _IPV4,
     "ipv6": _IPV6,

@@ -12,7 +12,10 @@ from llama.grammar.schema.formats import format_pattern
 from llama.grammar.schema.keywords import NOT_IN, NOT_PATTERN
 from llama.grammar.schema.location import Location
 from llama.grammar.schema.rules import Rules
+from llama.grammar.schema.within import format_within
 from llama.grammar.syntax import complement
+
+EXACT = 24  # characters up to which a format and a length are combined exactly; longer ones as within.py says
 
 
 @dataclass(slots=True)
@@ -89,6 +92,9 @@ def _plain_pattern(rules: Rules, text: Text) -> str | None:
     if whole:
         low, high = lengths(tree)
         fits = low >= text.low and (text.high is None or (high is not None and high <= text.high))
+        if not fits and text.high is not None and text.high > EXACT:
+            within = format_within(part.schema.get("format"), text.low, text.high)
+            fits, tree = within is not None, tree if within is None else parse_pattern(within)
         return chain_text([tree], json_class) if fits and anchored_options(tree) is not None else None
     options = anchored_options(tree)
     if options is None:

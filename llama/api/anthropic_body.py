@@ -164,7 +164,7 @@ def _choice(choice: Body | None) -> dict[str, Any]:
     if kind == "tool":
         name = _field(choice, "name", str, "tool_choice")
         return {**found, "tool_choice": {"type": "function", "function": {"name": name}}}
-    if kind not in CHOICES:
+    if not isinstance(kind, str) or kind not in CHOICES:
         raise InvalidRequest("Field 'tool_choice': type must be auto, any, none or tool", "tool_choice")
     return {**found, "tool_choice": CHOICES[kind]}
 

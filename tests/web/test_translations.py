@@ -157,6 +157,7 @@ def test_counting_tokens(make_client: MakeClient) -> None:
         {"messages": HI, "system": 5},
         {"messages": HI, "tools": [{"input_schema": {}}]},
         {"messages": HI, "tool_choice": {"type": "perhaps"}},
+        {"messages": HI, "tool_choice": {"type": ["auto"]}},
         {"messages": HI, "output_config": {"format": {"type": "poem"}}},
         {"messages": HI, "output_config": {"format": {"type": "json_schema"}}},
     ],

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from flask import Response
+from flask import Response, request
 
 from llama.api.metrics import CONTENT_TYPE, metrics_text
 from llama.api.service import Service
@@ -18,17 +18,17 @@ PAGE = """<!doctype html>
 <h1>{model}</h1>
 <p>A local LLM server. It speaks the OpenAI API at <code>{root}/v1</code>.</p>
 <ul>
-<li><a href="{root}/health">{root}/health</a></li>
-<li><a href="{root}/v1/models">{root}/v1/models</a></li>
-<li><a href="{root}/openapi.json">{root}/openapi.json</a>: every endpoint and field</li>
+<li><a href="health">{root}/health</a></li>
+<li><a href="v1/models">{root}/v1/models</a></li>
+<li><a href="openapi.json">{root}/openapi.json</a>: every endpoint and field</li>
 </ul>
 </html>
 """
 
 
 def index(service: Service, body: dict[str, Any], query: Mapping[str, str]) -> Response:
-    """A short page that says what is served here."""
-    root = escape(service.settings.api_prefix)
+    """A short page that says what is served here. Its links are relative: they hold behind any prefix."""
+    root = escape(f"{request.script_root}{request.path}".rstrip("/"))
     return Response(PAGE.format(model=escape(service.model_id), root=root), content_type="text/html; charset=utf-8")
 
 

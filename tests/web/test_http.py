@@ -1,7 +1,9 @@
 """HTTP manners: errors in JSON, keys, CORS, bodies, methods, several services in one application."""
 
+import re
 import threading
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from flask import Flask
@@ -220,6 +222,10 @@ def test_two_services_in_an_app_of_its_own_pages(make_service: MakeService) -> N
         answer = client.post(f"{prefix}/v1/completions", json={"prompt": "x"}).get_json()
         assert answer["choices"][0]["text"] == answer["model"] == text
         assert client.get(f"{prefix}/nope").get_json()["error"]["code"] == 404
+        page = client.get(f"{prefix}/").get_data(as_text=True)
+        links = [urljoin(f"{prefix}/", link) for link in re.findall(r'href="(.*?)"', page)]
+        assert links == [f"{prefix}/health", f"{prefix}/v1/models", f"{prefix}/openapi.json"]
+        assert all(client.get(link).status_code == 200 and f">{link}</a>" in page for link in links)
     assert client.get("/").get_data() == b"the host's page"
     assert client.get("/nope").mimetype == "text/html"
 

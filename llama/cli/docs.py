@@ -7,9 +7,9 @@ from llama.settings import markdown
 TARGET = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 INTRODUCTION = """# Settings
 
-Every setting is a flag of `python app.py` (and so of `make run ARGS=...`) and an environment variable, named as in
-llama-server; a flag beats the variable. `--foo_bar` is `--foo-bar`; a switch `--x` has its `--no-x`. This page is
-written by `make docs`.
+Every setting is a flag of `python app.py` (and so of `make run ARGS=...`), most are an environment variable too, both
+named as in llama-server; a flag beats the variable. `--foo_bar` is `--foo-bar`; a switch `--x` has its `--no-x`. This
+page is written by `make docs`.
 
 """
 

@@ -17,8 +17,11 @@ SPARE_HTTP_THREADS = 8  # connections that are never taken by generations, so th
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(ModelSettings, ComputeSettings, ServerSettings, VertexSettings, ChatSettings, SamplingSettings):
-    """Everything that can be set. Raises SettingsError for values that make no sense together or alone."""
+class Settings(SamplingSettings, ChatSettings, VertexSettings, ServerSettings, ComputeSettings, ModelSettings):
+    """Everything that can be set. Raises SettingsError for values that make no sense together or alone.
+
+    --help and the documentation have the last base first: what a newcomer looks for is at the top.
+    """
 
     def __post_init__(self) -> None:
         _check(0 < self.port < 65536, "--port", "between 1 and 65535", self.port)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llama.cli import docs
 from llama.errors import SettingsError
 from llama.settings import Settings, help_text, markdown, read_settings
 from llama.settings.inapplicable import IGNORED, REFUSED
@@ -120,6 +121,14 @@ def test_help_and_documentation_name_every_flag() -> None:
         for flag in row.flags:
             assert flag in help_text()
             assert flag in markdown()
+
+
+def test_the_page_of_settings_is_what_make_docs_writes() -> None:
+    assert docs.TARGET.read_text() == docs.page()
+
+
+def test_help_begins_with_the_model() -> None:
+    assert help_text().splitlines()[2].split()[:2] == ["-m,", "--model"]
 
 
 @given(st.lists(st.text(max_size=12), max_size=6))

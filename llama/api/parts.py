@@ -22,7 +22,7 @@ from llama.engine.model import Loaded
 from llama.grammar import TokenTrie, compile_grammar
 from llama.grammar.warming import Warming
 from llama.modelfile import ModelFile
-from llama.modelfile.source import find_model
+from llama.modelfile.source import find_adapters, find_model
 from llama.models import Adapter, load_model
 from llama.sampling import SamplingVocab
 from llama.settings import Settings
@@ -116,7 +116,7 @@ def load_parts(settings: Settings) -> Parts:
     warming = Warming.started() if settings.warmup else Warming.done()
     with ModelFile.open(path) as file, ExitStack() as stack:
         vocab = load_vocab(file.metadata)
-        lora = [stack.enter_context(ModelFile.open(Path(name).expanduser())) for name, _ in settings.lora]
+        lora = [stack.enter_context(ModelFile.open(name)) for name in find_adapters(settings)]
         model = load_model(
             file,
             n_ctx=settings.ctx_size,

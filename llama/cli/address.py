@@ -1,5 +1,8 @@
 """Addresses: as gunicorn binds them, and as people type them."""
 
+import socket
+from collections.abc import Iterator
+
 from llama.settings import Settings
 
 
@@ -12,6 +15,18 @@ def _bind(host: str, port: int) -> str:
     if host.endswith(".sock"):
         return f"unix:{host}"
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def refused(settings: Settings) -> Iterator[str]:
+    """The addresses that cannot be listened on, each with what to do."""
+    for host, bind in zip(settings.host, binds(settings), strict=True):
+        if bind.startswith("unix:"):
+            continue
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            socket.create_server((host, settings.http_port), family=family).close()
+        except OSError:
+            yield f"cannot listen on {bind}: end the server that is there, or choose another --port or --host"
 
 
 def urls(settings: Settings) -> list[str]:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from llama.cli.address import binds
+from llama.cli.address import binds, refused
 from llama.cli.current import use
 from llama.settings import Settings
 
@@ -56,6 +56,9 @@ def _gunicorn(settings: Settings) -> int:
     except SystemExit as end:
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
+        elif end.code == 1:  # also what gunicorn says when it cannot listen, after five tries and without a remedy
+            for reason in refused(settings):
+                print(f"error: {reason}", file=sys.stderr)
         return 0 if end.code in (None, 0) else 1
     return 0
 

@@ -1,4 +1,4 @@
-"""Finds the model that the settings name, and fetches it when it is not on this machine."""
+"""Finds the files that the settings name, and fetches the model when it is not on this machine."""
 
 from pathlib import Path
 
@@ -26,3 +26,12 @@ def find_model(settings: Settings) -> Path:
             cache_dir=cache_dir,
         )
     return default_model(cache_dir, offline=settings.offline)
+
+
+def find_adapters(settings: Settings) -> list[Path]:
+    """The files of the LoRA adapters, in order. Raises ModelFileError when one is not there."""
+    paths = [Path(name).expanduser() for name, _ in settings.lora]
+    for path in paths:
+        if not path.is_file():
+            raise ModelFileError(f"{path} does not exist: give an existing .gguf file with --lora")
+    return paths

@@ -317,6 +317,15 @@ def test_what_cannot_start_ends_with_1_and_says_why(arguments: list[str], said: 
     assert "Traceback" not in result.stderr
 
 
+def test_help_may_be_cut_short() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "app.py", "--help"]
+    result = subprocess.run(command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writer)
+    assert not result.stderr
+
+
 def test_help_version_and_architectures() -> None:
     for flag, said in (("--help", "--ctx-size"), ("--version", "0."), ("--list-architectures", "llama")):
         result = subprocess.run([sys.executable, "app.py", flag], cwd=ROOT, capture_output=True, text=True, timeout=60)

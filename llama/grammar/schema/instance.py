@@ -20,6 +20,7 @@ class Instances:
 
     def __init__(self) -> None:
         self._searches: dict[tuple[str, bool], Search] = {}
+        self._keys: dict[int, tuple[list[Any], frozenset[str]]] = {}
 
     def fits(self, at: Location, value: Any, depth: int = 0) -> bool:
         """True if `value` is valid under the schema at `at`."""
@@ -51,13 +52,19 @@ class Instances:
             return False
         values = at.schema.get("enum")
         same = same_key(value)
-        if values is not None and same not in map(same_key, values):
+        if values is not None and same not in self._keys_of(values):
             return False
         if "const" in at.schema and same_key(at.schema["const"]) != same:
             return False
-        if NOT_IN in at.schema and same in map(same_key, at.schema[NOT_IN]):
+        if NOT_IN in at.schema and same in self._keys_of(at.schema[NOT_IN]):
             return False
         return self._kind_holds(at, kind, value, depth) and self._applicators(at, value, depth)
+
+    def _keys_of(self, values: list[Any]) -> frozenset[str]:
+        """The keys of a schema's values, made once: each value of a long `enum` is asked for in that `enum`."""
+        if id(values) not in self._keys:
+            self._keys[id(values)] = values, frozenset(map(same_key, values))  # kept, so that the id stays theirs
+        return self._keys[id(values)][1]
 
     def _kind_holds(self, at: Location, kind: str, value: Any, depth: int) -> bool:
         if kind in NUMBER:

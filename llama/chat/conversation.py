@@ -63,10 +63,7 @@ def checked_part(part: Any, place: str) -> dict[str, Any]:
         return {"type": "text", "text": part}
     kind = part.get("type") if isinstance(part, Mapping) else None
     if kind in MEDIA:
-        raise InvalidRequest(
-            f"{place}: this model takes text only, no {MEDIA[kind]}; load a model with a projector (--mmproj)",
-            "messages",
-        )
+        raise InvalidRequest(f"{place}: this server takes text only, no {MEDIA[kind]}: leave the part out", "messages")
     text = part.get("text", part.get("refusal")) if isinstance(part, Mapping) else None
     if kind not in TEXT or not isinstance(text, str):
         raise InvalidRequest(f'{place}: unsupported content[].type, expected a part of type "text"', "messages")

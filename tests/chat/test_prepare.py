@@ -234,6 +234,11 @@ def test_mistakes_are_named(messages: Any, options: dict[str, Any], field: str) 
     assert error.value.field == field
 
 
+def test_an_image_is_refused_without_promising_a_flag_that_has_no_effect() -> None:
+    with pytest.raises(InvalidRequest, match=r"messages\[0\]\.content\[0\]: this server takes text only, no images"):
+        prepare(chatml(), [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])
+
+
 def test_an_assistants_last_message_is_continued() -> None:
     messages = [USER, {"role": "assistant", "content": "It is"}]
     plan = prepare(chatml(), messages)

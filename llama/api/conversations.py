@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from llama.api.field import list_of, text
@@ -99,7 +99,9 @@ class Conversations:
         with self._lock:
             self._forget_old()
             known = list(self._rings.items())
-        return [(name, ring) for id in ids for name, ring in known if name == id or name.startswith(f"{id}::")]
+        asked = {id: place for place, id in reversed(list(enumerate(ids)))}  # ids may be many more than streams
+        found = ((asked[id], name, ring) for name, ring in known for id in _ids_of(name) if id in asked)
+        return [(name, ring) for _, name, ring in sorted(found, key=lambda item: item[0])]
 
     def _forget_old(self) -> None:
         now = time.time()
@@ -108,6 +110,15 @@ class Conversations:
         for place, (completed, id) in enumerate(ended):
             if place < surplus or now - completed > KEPT:
                 del self._rings[id]
+
+
+def _ids_of(name: str) -> Iterator[str]:
+    """The ids by which a stream is found: its whole name, and what comes before a `::` in it."""
+    yield name
+    end = name.find("::")
+    while end >= 0:
+        yield name[:end]
+        end = name.find("::", end + 1)
 
 
 def conversations(service: Service) -> Conversations:

@@ -46,7 +46,7 @@ def lora_adapters(service: Service, body: Body, query: Query) -> list[dict[str, 
 
 def set_lora_adapters(service: Service, body: Body, query: Query) -> dict[str, Any]:
     """Change those scales; adapters that are left out get 0. Raises InvalidRequest."""
-    service.parts.adapters.set(scales_of_adapters().read("adapters", body["adapters"]))
+    service.parts.adapters.set(scales_of_adapters().read("adapters", body.get("adapters")))
     return {"success": True}
 
 

@@ -18,7 +18,7 @@ from llama.web.auth import PUBLIC, check_key
 from llama.web.cors import cors_headers
 from llama.web.errors import error_body, error_headers
 from llama.web.lifecycle import Lifecycle
-from llama.web.resuming import HEADER, resumable_response
+from llama.web.resuming import conversation_id, resumable_response
 from llama.web.routes import ROUTES, Route
 from llama.web.streaming import ClientGone, Watch, json_response, stream_response, whole_response
 from llama.web.vertex import vertex_routes
@@ -87,8 +87,9 @@ class _Web:
         """The view function of a route."""
 
         def view(**names: str) -> Response:
+            data = _received() if route.reads_body else b""  # before anybody waits for it: a body may come slowly
             with self.service.engine.expecting() if route.generates else nullcontext():
-                body = route.decode(request.get_data(cache=False)) if route.reads_body else {}
+                body = route.decode(data) if route.reads_body else {}
                 result = route.handler(self.service, {**body, **names}, request.args)
             if isinstance(result, Answer):
                 return self._send(result)
@@ -129,7 +130,7 @@ class _Web:
 
     def _send(self, answer: Answer) -> Response:
         g.answer = answer
-        conversation = request.headers.get(HEADER, "")
+        conversation = conversation_id(request.headers)
         if answer.stream and conversation:
             return resumable_response(self.service, conversation, answer, self.lifecycle)
         limit = None if answer.stream else float(self.settings.timeout)
@@ -191,6 +192,16 @@ class _Line:
             times["predicted_n"],
             times["predicted_per_second"],
         )
+
+
+def _received() -> bytes:
+    """The body as it was sent. Raises InvalidRequest for one that breaks off or is badly cut into chunks."""
+    try:
+        return request.get_data(cache=False)
+    except HTTPException:
+        raise
+    except Exception as error:  # each server has errors of its own for it
+        raise InvalidRequest(f"the request body cannot be read: {error}") from error
 
 
 def _is_index() -> bool:

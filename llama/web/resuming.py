@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flask import Response, request
+from werkzeug.datastructures import Headers
 
 from llama.api.answer import Answer
 from llama.api.conversations import Ring, conversations
@@ -18,6 +19,11 @@ HEADER = "X-Conversation-Id"
 PATIENCE = 1.0  # seconds without news after which a reader looks whether its client is still there
 
 Query = Mapping[str, str]
+
+
+def conversation_id(headers: Headers) -> str:
+    """The id of the conversation that a request belongs to, as /v1/stream is asked for it; "" for none."""
+    return headers.get(HEADER, "").encode("latin-1").decode("utf-8", "replace")  # WSGI has headers as Latin-1
 
 
 def resumable_response(service: Service, id: str, answer: Answer, lifecycle: Lifecycle) -> Response:

@@ -92,6 +92,15 @@ def test_bodies_in_chunks(server: Client, process: RunningServer) -> None:
     assert server.get("/health").status == 200
 
 
+@pytest.mark.parametrize("chunks", [b"zz\r\nabc\r\n0\r\n\r\n", b"-1\r\nabc\r\n0\r\n\r\n", b"3\r\nabcdef\r\n0\r\n\r\n"])
+def test_bodies_that_are_badly_cut(server: Client, process: RunningServer, chunks: bytes) -> None:
+    head = b"POST /completion HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = exchange(process.port, head + chunks)
+    assert b" 400 " in answer.splitlines()[0]
+    assert b"the request body cannot be read" in answer
+    assert server.get("/health").status == 200
+
+
 def test_a_slow_client(process: RunningServer) -> None:
     answer = exchange(process.port, post("/completion", BODY, "Connection: close"), pause=0.02, parts=20)
     assert b" 200 " in answer.splitlines()[0]

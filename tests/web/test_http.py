@@ -1,7 +1,11 @@
 """HTTP manners: errors in JSON, keys, CORS, bodies, methods, several services in one application."""
 
+import io
+import json
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urljoin
 
@@ -242,3 +246,33 @@ def test_a_bug_is_a_500_that_tells_nothing(make_client: MakeClient, monkeypatch:
     assert response.status_code == 500
     assert "secret" not in response.get_data(as_text=True)
     assert response.get_json()["error"]["type"] == "server_error"
+
+
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions"])
+def test_nobody_waits_for_a_body_that_comes_slowly(
+    make_service: MakeService, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """An idle engine waits a moment for requests that are being made ready: not for those that are still on the way."""
+    service = make_service()
+    order = []
+    body = json.dumps({"prompt": "x", "messages": [{"role": "user", "content": "x"}], "max_tokens": 2}).encode()
+
+    @contextmanager
+    def expecting() -> Iterator[None]:
+        order.append("expected")
+        yield
+
+    class Wire:
+        def __init__(self) -> None:
+            self.left = io.BytesIO(body)
+
+        def read(self, size: int = -1) -> bytes:
+            order.append("read")
+            return self.left.read(size)
+
+    monkeypatch.setattr(service.engine, "expecting", expecting)
+    client = create_app(service=service).test_client()
+    answer = client.post(path, content_length=len(body), environ_overrides={"wsgi.input": Wire()})
+    assert answer.status_code == 200
+    assert order.count("expected") == 1
+    assert order[-1] == "expected" != order[0]

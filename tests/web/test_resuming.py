@@ -149,6 +149,37 @@ def test_how_far_streams_are(make_service: MakeService) -> None:
     answer.close()
 
 
+def test_lookups_of_many_ids_look_at_each_stream_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams are at most a few hundred, ids as many as fit into a body: they are not compared each with each."""
+    known, looked = Conversations(), []
+    names = ["b", "a::m::x", "a", "c"]
+    for name in names:
+        known.open(name, lambda: None)
+
+    class Id(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            looked.append(other)
+            return str(self) == other
+
+        __hash__ = str.__hash__
+
+    many = tuple(Id(f"none {number}") for number in range(1000))
+    assert [name for name, _ in known.find((*many, "c", "a::m", "a", "a", "x", ""))] == ["c", "a::m::x", "a::m::x", "a"]
+    assert len(looked) < 100
+
+
+def test_ids_of_any_alphabet(client: FlaskClient) -> None:
+    body = {"prompt": "x", "max_tokens": 2, "stream": True}
+    sent = client.post("/v1/completions", json=body, headers={"X-Conversation-Id": "añ 🦄".encode().decode("latin-1")})
+    whole = sent.data
+    answer = client.get("/v1/stream", query_string={"conv_id": "añ 🦄"})
+    assert (answer.status_code, answer.data) == (200, whole)
+    [found] = client.post("/v1/streams/lookup", json={"conversation_ids": ["añ 🦄"]}).get_json()
+    assert found["conversation_id"] == "añ 🦄"
+
+
 @pytest.mark.parametrize("body", [{"conversation_ids": "x"}, {"conversation_ids": [1]}, [], "x"])
 def test_lookups_that_are_none(client: FlaskClient, body: Any) -> None:
     assert client.post("/v1/streams/lookup", json=body).status_code == 400

@@ -76,6 +76,7 @@ def test_what_fails_has_an_error_in_its_place(vertex: FlaskClient) -> None:
         ({"@requestFormat": "nonsense"}, 400),
         ({"prompt": "x"}, 400),
         ({"@requestFormat": 5}, 400),
+        ({"@requestFormat": "loraAdapters"}, 400),
         ("x", 400),
     ]
     found = predictions(vertex, *(instance for instance, _ in bad), TEXT)

@@ -1,6 +1,7 @@
 """What is added to logits before anything else: the request's biases, and bans of end tokens."""
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from math import inf, isnan
 
 import numpy as np
@@ -35,11 +36,16 @@ class Bias:
 
 
 def always(params: SamplingParams, vocab: SamplingVocab) -> Bias:
-    """What counts for every token: `logit_bias`, `ignore_eos`, and what the model file bans."""
+    """What counts for every token: `logit_bias`, `ignore_eos`, bad words of one token, and what the model file bans."""
     biases: dict[int, float] = {}
     for id, bias in params.logit_bias:
         biases[id] = biases.get(id, 0.0) + bias
-    return Bias({**biases, **banned(vocab.eog if params.ignore_eos else ()), **banned(vocab.suppress)}, vocab.n_vocab)
+    bans = [
+        vocab.eog if params.ignore_eos else (),
+        vocab.suppress,
+        (word[0] for word in params.bad_words if not word[1:]),
+    ]
+    return Bias({**biases, **banned(chain.from_iterable(bans))}, vocab.n_vocab)
 
 
 def banned(ids: Iterable[int]) -> dict[int, float]:

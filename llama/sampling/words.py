@@ -1,22 +1,30 @@
 """Token sequences that must not be said: the last token of each is impossible where the others were just said."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 
 class BadWords:
-    """Remembers as much of the text as the longest sequence can begin with. The prompt is not part of it."""
+    """Remembers as much of the text as the longest sequence can begin with. The prompt is not part of it.
+
+    Sequences of one token are forbidden everywhere, and not this one's matter: see `always`.
+    """
 
     def __init__(self, words: Iterable[Sequence[int]]) -> None:
-        self._words = [(tuple(word[:-1]), word[-1]) for word in words]
-        self._memory = max(len(start) for start, _ in self._words)
+        self._after: dict[tuple[int, ...], list[int]] = defaultdict(list)  # last tokens, by those before
+        for *start, last in words:
+            if start:
+                self._after[tuple(start)].append(last)
+        self._lengths = sorted({len(start) for start in self._after})
         self._said: tuple[int, ...] = ()
 
     def push(self, token: int) -> None:
         """Tell the next token of the text."""
-        if self._memory:
-            self._said = (*self._said, token)[-self._memory :]
+        if self._lengths:
+            self._said = (*self._said, token)[-self._lengths[-1] :]
 
     def forbidden(self) -> list[int]:
-        """The tokens that would complete a sequence now."""
+        """The tokens that would complete a sequence now. One look for each length, however many sequences there are."""
         said = self._said
-        return [last for start, last in self._words if not start or said[-len(start) :] == start]
+        found = (self._after.get(said[-length:], ()) for length in self._lengths if length <= len(said))
+        return [last for lasts in found for last in lasts]

@@ -43,5 +43,5 @@ def default_model() -> Path:
 def real_server(default_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """The default model under real gunicorn, shared by all tests that only talk to it."""
     log = tmp_path_factory.mktemp("server") / "log"
-    with RunningServer(log, "-m", str(default_model), "-np", "8", "-c", "8192", "--metrics") as server:
+    with RunningServer(log, "-m", str(default_model), "-np", "8", "--kv-unified", "-c", "8192", "--metrics") as server:
         yield server

@@ -27,8 +27,8 @@ class Service:
         self.engine = Engine(
             self._load,
             n_slots=settings.n_slots,
-            n_ctx=settings.n_ctx_slot,
-            n_cells=settings.ctx_size,
+            n_ctx=settings.ctx_size,
+            n_shares=settings.n_shares,
             n_batch=settings.ubatch_size,
             n_queue=settings.n_queue,
             context_shift=settings.context_shift,

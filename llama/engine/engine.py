@@ -48,8 +48,9 @@ class Engine:
 
     load         makes the model; runs in the engine's thread, after `start`
     n_slots      choices that are generated at the same time
-    n_ctx        positions a sequence may have, 0: as many as the model was trained for
-    n_cells      positions the cache holds for all together, 0: n_ctx
+    n_ctx        positions of the context, 0: as many as the model was trained for
+    n_shares     a sequence may have the n-th part of the context, in steps of 256; 1: all of it
+    n_cells      positions the cache holds for all together, at least n_ctx
     n_batch      tokens a step evaluates at most
     n_queue      choices that may wait for a slot; more are refused
     """
@@ -63,6 +64,7 @@ class Engine:
         n_batch: int = 512,
         n_queue: int = 64,
         n_cells: int = 0,
+        n_shares: int = 1,
         n_checkpoints: int = 8,
         context_shift: bool = False,
     ) -> None:
@@ -73,6 +75,7 @@ class Engine:
             n_batch=n_batch,
             n_queue=n_queue,
             n_cells=n_cells,
+            n_shares=n_shares,
             n_checkpoints=n_checkpoints,
             context_shift=context_shift,
         )

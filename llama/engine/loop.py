@@ -28,13 +28,17 @@ SCORED_VALUES = 1 << 23  # logits that a step may make while a prompt is scored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much there is of everything. n_cells: positions the cache holds for all sequences together."""
+    """How much there is of everything. n_cells: positions the cache holds for all sequences together.
+
+    Before the model is loaded, n_ctx is the whole context, or 0, of which a sequence gets the n_shares-th part.
+    """
 
     n_slots: int = 4
     n_ctx: int = 4096
     n_batch: int = 512
     n_queue: int = 64
     n_cells: int = 4096
+    n_shares: int = 1
     n_checkpoints: int = 8
     context_shift: bool = False
 

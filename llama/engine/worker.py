@@ -28,6 +28,7 @@ T = TypeVar("T")
 SWITCH = 0.0005  # seconds: the engine must not wait long for the interpreter lock while others parse and tokenise
 PATIENCE = 30.0  # seconds that work on a slot waits for it to be free
 GATHER = 0.01  # seconds that an idle engine waits for requests that are being made ready while others are there already
+STEP = 256  # positions: a share of the context is a multiple, as with llama.cpp
 BLOCKED = 0.005  # seconds until the next try when work is waiting that cannot go on yet
 
 
@@ -190,8 +191,10 @@ class Worker:
 
     def _open(self, loaded: Loaded) -> None:
         limits, model = self._limits, loaded.model
-        n_ctx = limits.n_ctx or model.n_ctx_train or 4096
-        limits = replace(limits, n_ctx=n_ctx, n_cells=max(limits.n_cells, n_ctx), n_batch=max(1, limits.n_batch))
+        whole = limits.n_ctx or model.n_ctx_train or 4096
+        n_ctx = min(whole, -(-whole // (STEP * limits.n_shares)) * STEP)
+        n_cells = max(limits.n_cells, whole, n_ctx * limits.n_shares)
+        limits = replace(limits, n_ctx=n_ctx, n_cells=n_cells, n_batch=max(1, limits.n_batch))
         loop = Loop(loaded, limits, self.metrics)
         self.embedder = Embedder(model, loop.memory, self.metrics, n_ctx, limits.n_batch)
         with self._wake:

@@ -97,13 +97,14 @@ class ComputeSettings:
         default=2,
         help="norm of embeddings: -1 none, 0 largest = 32760, 1 sum, 2 Euclid, N the p-norm",
     )
-    kv_unified: bool = switch(
+    kv_unified: bool | None = switch(
         "-kvu",
         "--kv-unified",
         off=("-no-kvu",),
-        default=True,
+        default=None,
         env="LLAMA_ARG_KV_UNIFIED",
-        help="any request may use the whole context while there is room; off, each slot has its equal share",
+        help="any request may use the whole context while there is room; off, each slot has its equal share. "
+        "auto = off where -np is given",
     )
     slot_save_path: str | None = option(
         "--slot-save-path", read=text, help="folder where /slots saves and restores; without it that is off"

@@ -52,11 +52,10 @@ class Settings(SamplingSettings, ChatSettings, VertexSettings, ServerSettings, C
         return DEFAULT_SLOTS if self.parallel == -1 else self.parallel
 
     @property
-    def n_ctx_slot(self) -> int:
-        """The longest context of one request; 0 = from the model. Without a unified pool, a share in steps of 256."""
-        if self.kv_unified or not self.ctx_size:
-            return self.ctx_size
-        return -(-self.ctx_size // (256 * self.n_slots)) * 256
+    def n_shares(self) -> int:
+        """How many equal parts the context is cut into, a request one; 1: any may use all of it."""
+        unified = self.parallel == -1 if self.kv_unified is None else self.kv_unified
+        return 1 if unified else self.n_slots
 
     @property
     def n_http_threads(self) -> int:

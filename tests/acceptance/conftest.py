@@ -24,7 +24,7 @@ def process(stories: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """llama-server's own test preset, under gunicorn; each slot has its share of the context."""
     folder = tmp_path_factory.mktemp("acceptance")
     (folder / "slots").mkdir()
-    flags = [*PRESET, "--no-kv-unified", "--metrics", "--slot-save-path", str(folder / "slots"), "--kernels", "numpy"]
+    flags = [*PRESET, "--metrics", "--slot-save-path", str(folder / "slots"), "--kernels", "numpy"]
     with RunningServer(folder / "log", "-m", stories, *flags) as running:
         yield running
 

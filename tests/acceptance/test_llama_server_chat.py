@@ -267,7 +267,7 @@ def test_what_the_server_says_of_itself(server: Client, stories: str) -> None:
 def test_slots(host: Host, server: Client) -> None:
     off = host("--no-slots").get("/slots")
     assert (off.status, off.error["type"]) == (501, "not_supported_error")
-    fresh = host("--no-kv-unified", "--metrics").get("/slots").json
+    fresh = host("--metrics").get("/slots").json
     assert [(slot["id"], slot["n_ctx"], slot["is_processing"]) for slot in fresh] == [(0, 256, False), (1, 256, False)]
     assert not any("params" in slot for slot in fresh)
     server.ok("/completion", {"prompt": "a", "n_predict": 2, "id_slot": 1})

@@ -32,7 +32,7 @@ VOCABS = ("gpt-2", "llama-spm", "llama-bpe", "qwen2")
 @contextmanager
 def served(model: Path, log: Path) -> Iterator[Post]:
     """The model in a server process of its own."""
-    with RunningServer(log, "-m", str(model), "-np", "8", "-c", "16384") as server:
+    with RunningServer(log, "-m", str(model), "-np", "8", "--kv-unified", "-c", "16384") as server:
         yield poster(server.port)
 
 
@@ -41,7 +41,7 @@ def hosted(vocab: Path, folder: Path) -> Iterator[Post]:
     """Random weights over `vocab`, in this process."""
     model = folder / f"random-{vocab.name}"
     random_weights(vocab, model)
-    server = Hosted("-m", str(model), "-np", "8", "-c", "16384")
+    server = Hosted("-m", str(model), "-np", "8", "--kv-unified", "-c", "16384")
     try:
         yield poster(server.port)
     finally:

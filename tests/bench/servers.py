@@ -56,7 +56,20 @@ class Server:
 
 def ours(model: Path, port: int, log: Path, *arguments: str) -> Server:
     """Our server on `model`."""
-    command = [sys.executable, "app.py", "-m", str(model), "--port", str(port), "-np", "8", "-c", "8192", *arguments]
+    command = [
+        sys.executable,
+        "app.py",
+        "-m",
+        str(model),
+        "--port",
+        str(port),
+        "-np",
+        "8",
+        "--kv-unified",
+        "-c",
+        "8192",
+        *arguments,
+    ]
     return Server("ours", command, port, log)
 
 

@@ -74,7 +74,7 @@ def main() -> int:
         return int(not all(held))
     with tempfile.TemporaryDirectory() as folder:
         model = ["-m", arguments.model] if arguments.model else []
-        with RunningServer(Path(folder) / "log", *model, "-np", "4", "-c", "8192") as server:
+        with RunningServer(Path(folder) / "log", *model, "-np", "4", "--kv-unified", "-c", "8192") as server:
             held = [check(name, python, server.url) for name, python in pythons.items()]
     return int(not all(held))
 

@@ -31,7 +31,7 @@ def test_the_default_model_over_http(real_server: RunningServer) -> None:
 def test_random_weights(shared: Path, tmp_path: Path, vocab: str, names: list[str]) -> None:
     model = tmp_path / "random.gguf"
     random_weights(shared / "vocab" / f"ggml-vocab-{vocab}.gguf", model)
-    server = Hosted("-m", str(model), "-np", "4", "-c", "4096")
+    server = Hosted("-m", str(model), "-np", "4", "--kv-unified", "-c", "4096")
     try:
         check(generate_all(poster(server.port), names, range(len(names)), max_tokens=150))
     finally:

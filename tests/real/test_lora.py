@@ -30,7 +30,7 @@ def server(default_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
             kind = GGMLQuantizationType.F16
             path = folder / f"{seed}.gguf"
             paths.append(write_adapter(path, pairs, architecture=file.architecture, alpha=8.0, kind=kind))
-    flags = ["-m", str(default_model), "-np", "8", "-c", "8192", "--lora", ",".join(map(str, paths))]
+    flags = ["-m", str(default_model), "-np", "8", "--kv-unified", "-c", "8192", "--lora", ",".join(map(str, paths))]
     with RunningServer(folder / "log", *flags) as running:
         yield running
 

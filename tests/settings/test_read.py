@@ -138,5 +138,6 @@ def test_any_line_gives_settings_or_an_error_of_ours(words: list[str]) -> None:
 
 
 def test_the_context_of_a_slot() -> None:
-    assert read("-c 512 -np 2").n_ctx_slot == 512
-    assert read("-c 512 -np 2 --no-kv-unified").n_ctx_slot == read("-c 500 -np 2 -no-kvu").n_ctx_slot == 256
+    assert read("-c 512").n_shares == read("-c 512 -np 2 -kvu").n_shares == 1
+    assert read("-c 512 -np 2").n_shares == read("-np 2 -no-kvu").n_shares == 2
+    assert read("-no-kvu").n_shares == 4

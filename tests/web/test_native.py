@@ -184,11 +184,13 @@ def test_models(make_client: MakeClient) -> None:
 def test_props(make_client: MakeClient) -> None:
     found = make_client(parallel=3, seed=42, temp=0.5).get("/props").get_json()
     assert found["total_slots"] == 3
-    assert found["default_generation_settings"]["n_ctx"] == 4096
+    assert found["default_generation_settings"]["n_ctx"] == 1536  # a third of 4096, in steps of 256
     assert found["default_generation_settings"]["params"]["seed"] == 42
     assert found["default_generation_settings"]["params"]["temperature"] == 0.5
     assert found["chat_template_caps"]["supports_system_role"] is True
     assert found["modalities"] == {"vision": False, "video": False, "audio": False}
+    whole = make_client(parallel=3, kv_unified=True).get("/props").get_json()
+    assert whole["default_generation_settings"]["n_ctx"] == 4096
     assert make_client().post("/props", json={}).status_code == 501
     assert make_client(props=True).post("/props", json={}).get_json() == {"success": True}
 

@@ -96,7 +96,7 @@ def abandon(connection: http.client.HTTPConnection) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    process = Process(tmp_path_factory.mktemp("server") / "log", LLAMA_ARG_N_PARALLEL="2")
+    process = Process(tmp_path_factory.mktemp("server") / "log", LLAMA_ARG_N_PARALLEL="2", LLAMA_ARG_KV_UNIFIED="1")
     yield process
     process.stop()
 
@@ -224,6 +224,22 @@ def test_a_full_queue_is_503_and_health_still_answers(tmp_path: Path) -> None:
     for connection in connections:
         abandon(connection)
     process.stop()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="accepted connections have the listener's option on Linux only")
+@pytest.mark.parametrize("begun", [b"POST /v1/compl", b"POST /v1/completions HTTP/1.1\r\nContent-Length: 99\r\n\r\n{"])
+def test_requests_that_stop_in_the_middle_hold_no_thread_for_ever(tmp_path: Path, begun: bytes) -> None:
+    process = Process(tmp_path / "log", LLAMA_ARG_THREADS_HTTP="9", LLAMA_ARG_TIMEOUT="1")
+    stalled = [socket.create_connection(("127.0.0.1", process.port), 30) for _ in range(20)]
+    for connection in stalled:
+        connection.sendall(begun)
+    for connection in stalled:
+        while connection.recv(4096):  # an error or nothing, and then the end
+            pass
+        connection.close()
+    assert process.get("/health") == {"status": "ok"}
+    process.stop()
+    assert b"Traceback" not in process.log.read_bytes()
 
 
 def test_more_than_one_worker_is_refused() -> None:

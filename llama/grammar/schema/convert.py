@@ -225,8 +225,8 @@ def schema_to_gbnf(schema: Any) -> str:
 
     Raises SchemaError with path and keyword for what cannot be enforced: nothing is ever left out in silence. Objects
     with `properties` and without a word on others get none but those; properties come in the schema's order. Without a
-    `type`, `properties` ask for an object, `items` for an array, `pattern` for a string (see `meant_kinds`). Some formats
-    beside a large `maxLength` get fewer texts than they might (see within.py), never others.
+    `type`, `properties` ask for an object, `items` for an array, `pattern` for a string (see `meant_kinds`). Some
+    formats beside a large `maxLength` get fewer texts than they might (see within.py), never others.
     """
     converter = Converter()
     if schema == {} and isinstance(schema, dict):

@@ -6,7 +6,7 @@
 from pathlib import Path
 
 from llama.cli.current import settings
-from llama.cli.hooks import on_starting, post_fork, post_worker_init, worker_exit  # noqa: F401 - gunicorn calls them
+from llama.cli.hooks import on_starting, post_fork, post_worker_init, when_ready, worker_exit  # noqa: F401 - gunicorn's
 from llama.cli.server import options
 
 wsgi_app = "llama.cli.wsgi:application()"

@@ -40,7 +40,6 @@ class Description:
     n_params: int = 0
     size: int = 0
     file_type: str = ""
-    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,6 @@ def load_parts(settings: Settings) -> Parts:
             n_params=file.n_params,
             size=file.size,
             file_type=file.file_type,
-            name=str(file.metadata.get("general.name", "")),
         )
         parts = replace(
             parts_of(settings, loaded, dict(file.metadata), description),

@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 import threading
+from pathlib import Path
 
 from llama.api.service import Service
 from llama.cli.address import curl, urls
@@ -36,7 +37,7 @@ def ready_lines(service: Service) -> list[str]:
     """What is served, where, by which kernels, and how to try it."""
     parts, settings = service.parts, service.settings
     about = parts.description
-    name = about.name or service.model_id
+    name = Path(service.model_id).name
     kind = ", ".join(filter(None, (about.architecture, about.file_type, f"{about.size / 1e6:.0f} MB")))
     slots = f"{settings.n_slots} requests at once, context {service.n_ctx}"
     return [

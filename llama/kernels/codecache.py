@@ -36,6 +36,13 @@ class CodeCache:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
+        self._told = False
+
+    def tell(self) -> None:
+        """Say once that something is compiled: at the first start that takes a while."""
+        if not self._told:
+            self._told = True
+            _log.info("compiling kernels for this processor, once: that takes some 10 to 30 seconds")
 
     def load(self, name: str) -> bytes | None:
         """The stored code of `name`, None when there is none."""
@@ -69,6 +76,7 @@ class _Entry:
     def load_overload(self, sig: Any, target: Any) -> Any:
         content = self._store.load(self._name)
         if content is None:
+            self._store.tell()
             return None
         target.refresh()
         try:

@@ -12,6 +12,7 @@ from llama.errors import InvalidRequest, NotFound
 CAPACITY = 4 << 20  # bytes that are kept of a stream
 KEPT = 300.0  # seconds for which they are kept after its end
 MOST = 256  # conversations; then the one that ended first goes
+ALL = 128 << 20  # bytes of all streams together; then, too, the one that ended first goes
 
 
 class Ring:
@@ -31,6 +32,12 @@ class Ring:
         """Bytes that ever came."""
         with self._changed:
             return self._dropped + len(self._bytes)
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept."""
+        with self._changed:
+            return len(self._bytes)
 
     def append(self, data: bytes) -> None:
         """Add to the stream; the oldest bytes make room. What comes after the end is dropped."""
@@ -106,10 +113,10 @@ class Conversations:
     def _forget_old(self) -> None:
         now = time.time()
         ended = sorted((ring.completed, id) for id, ring in self._rings.items() if ring.completed)
-        surplus = len(self._rings) - MOST
-        for place, (completed, id) in enumerate(ended):
-            if place < surplus or now - completed > KEPT:
-                del self._rings[id]
+        size = sum(ring.size for ring in self._rings.values())
+        for completed, id in ended:
+            if len(self._rings) > MOST or size > ALL or now - completed > KEPT:
+                size -= self._rings.pop(id).size
 
 
 def _ids_of(name: str) -> Iterator[str]:

@@ -256,6 +256,22 @@ def test_streams_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cancelled == ["running"]
 
 
+def test_long_streams_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ALL", 1000)
+    known = Conversations()
+    names = ("running", *"0123")
+    running = known.open("running", lambda: None)
+    running.append(bytes(300))
+    for number in range(4):
+        ring = known.open(str(number), lambda: None)
+        ring.append(bytes(300))
+        ring.finish()
+        time.sleep(0.002)  # so that it is known which ended first
+    assert [name for name, _ in known.find(names)] == ["running", "2", "3"]
+    running.append(bytes(1000))  # what runs is never dropped
+    assert [name for name, _ in known.find(names)] == ["running"]
+
+
 @pytest.mark.parametrize("path", ["/v1/audio/transcriptions", "/audio/transcriptions"])
 def test_no_model_hears(client: FlaskClient, path: str) -> None:
     form = {"file": (io.BytesIO(b"RIFF" + bytes(5000)), "a.wav"), "model": "whisper-1"}

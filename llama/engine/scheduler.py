@@ -36,14 +36,21 @@ def wanted(
     `budget(n)` is the room for prompts beside n flowing texts, `most(sequence)` a limit for one of them. With
     `sharing`, a sequence waits while another reads the very same tokens: it will find them in the cache.
     """
-    shares = [Share(sequence, 1, speaks=True) for sequence in running if sequence.pending == 1]
+    shares: list[Share] = []
+    reading: list[Sequence] = []
+    for sequence in running:
+        if sequence.pending == 1:
+            shares.append(Share(sequence, 1, speaks=True))
+        elif sequence.pending:
+            reading.append(sequence)
+    if not reading:  # the usual step: there is no budget to be made
+        return shares
     now = time.monotonic()
     left = budget(sum(_flows(share.sequence, now) for share in shares))
     being_read: dict[tuple[Lora, int, int], Sequence] = {}
-    for sequence in running:
-        pending = sequence.pending
-        if pending > 1 and left > 0 and not (sharing and _is_read_already(sequence, being_read)):
-            share = Share(sequence, min(pending, left, most(sequence)))
+    for sequence in reading:
+        if left > 0 and not (sharing and _is_read_already(sequence, being_read)):
+            share = Share(sequence, min(sequence.pending, left, most(sequence)))
             shares.append(share)
             left -= share.n
     return shares

@@ -79,8 +79,8 @@ def build_linear(kernel_set: str, layout: Layout) -> Callable[..., None]:
     groups a piece, code bytes a group, scale bytes a group.
     """
     tiles = build_tile_run(kernel_set, layout, beyond=True)
-    wide = 2 if layout.is_float else 1
-    wide_tiles = build_tile_run(kernel_set, layout, wide, beyond=True) if layout.is_float else tiles
+    in_pairs = layout.is_float
+    pair_tiles = build_tile_run(kernel_set, layout, 2, beyond=True) if in_pairs else tiles
 
     def linear(args: int, context: int, thread: int, threads: int) -> None:
         n = rows_of(context, int_at(args + 24))
@@ -105,8 +105,8 @@ def build_linear(kernel_set: str, layout: Layout) -> Callable[..., None]:
                     while g < last:
                         w, place = codes + g * code_bytes, g * 4 * GROUP
                         offset, add = bias + place if bias else 0, old + place if old else 0
-                        if wide == 2 and count >= MANY and last - g > 1:
-                            wide_tiles(
+                        if in_pairs and count >= MANY and last - g > 1:
+                            pair_tiles(
                                 w,
                                 code_bytes,
                                 source,

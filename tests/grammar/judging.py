@@ -1,6 +1,7 @@
 """What the grammar tests share: a vocabulary of bytes, and whether a text is accepted as a whole."""
 
 import random
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -21,6 +22,12 @@ def accepted(grammar: str | Program, text: str | bytes) -> bool:
     except GrammarError:
         return False
     return constraint.may_end
+
+
+def check(program: Program, yes: Iterable[str], no: Iterable[str]) -> None:
+    """Every text of `yes` is accepted, none of `no`."""
+    assert [text for text in yes if not accepted(program, text)] == []
+    assert [text for text in no if accepted(program, text)] == []
 
 
 def feed(constraint: Constraint, tokens: list[int]) -> Constraint:

@@ -94,7 +94,8 @@ def _plain_pattern(rules: Rules, text: Text) -> str | None:
         fits = low >= text.low and (text.high is None or (high is not None and high <= text.high))
         if not fits and text.high is not None and text.high > EXACT:
             within = format_within(part.schema.get("format"), text.low, text.high)
-            fits, tree = within is not None, tree if within is None else parse_pattern(within)
+            if within is not None:
+                fits, tree = True, parse_pattern(within)
         return chain_text([tree], json_class) if fits and anchored_options(tree) is not None else None
     options = anchored_options(tree)
     if options is None:

@@ -146,14 +146,3 @@ def scalar_pair(name: str) -> Any:
         return PAIRS[name](b, x, y)
 
     return apply
-
-
-@cache
-def scalar_function(name: str) -> Any:
-    """Compiled-code function of one float."""
-
-    @emitted(f32, f32)
-    def apply(b: Any, x: Any) -> Any:
-        return FUNCTIONS[name](b, x)
-
-    return apply

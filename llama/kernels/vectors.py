@@ -16,7 +16,7 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global
 from numba.extending import intrinsic, models, register_model
 
 from llama.kernels import simd
-from llama.kernels.simd import F32, FLOATS, HALVES, I8, I16, I32, I64, LANES
+from llama.kernels.simd import F32, FLOATS, I8, I16, I32, I64, LANES
 
 i64, f32, void = types.int64, types.float32, types.void
 
@@ -123,12 +123,6 @@ def short_at(b: Any, address: Any) -> Any:
 
 
 @emitted(void, i64, i64)
-def put_short(b: Any, address: Any, value: Any) -> None:
-    """Write the low 16 bits."""
-    simd.store(b, address, b.trunc(value, I16))
-
-
-@emitted(void, i64, i64)
 def put_word(b: Any, address: Any, value: Any) -> None:
     """Write the low 32 bits."""
     simd.store(b, address, b.trunc(value, I32))
@@ -205,18 +199,6 @@ def store_first(b: Any, address: Any, v: Any, count: Any) -> None:
     name = "llvm.masked.store.v16f32.p0"
     f = b.module.globals.get(name) or ir.Function(b.module, kind, name)
     b.call(f, [v, simd.pointer(b, address, FLOATS), ir.Constant(I32, 4), mask])
-
-
-@emitted(floats16, i64)
-def load_halves(b: Any, address: Any) -> Any:
-    """16 float16 from an address, as float32."""
-    return simd.from_half(b, simd.load(b, address, HALVES, 2))
-
-
-@emitted(void, i64, floats16)
-def store_halves(b: Any, address: Any, v: Any) -> None:
-    """16 floats to an address as float16, held to the finite range."""
-    simd.store(b, address, simd.to_half(b, v), 2)
 
 
 @emitted(floats16, f32)

@@ -40,7 +40,7 @@ def create_blueprint(service: Service, name: str = "llama", lifecycle: Lifecycle
     blueprint.before_request(web.admit)
     blueprint.after_request(web.finish)
     blueprint.register_error_handler(Exception, web.fail)
-    for route in (*ROUTES, *vertex_routes(service.settings)):
+    for route in (*ROUTES, *vertex_routes(service.settings, web.lifecycle)):
         if route.applies(service.settings):
             for path in route.paths:
                 endpoint = f"{route.method.lower()}{path}".replace("/", "_").replace(".", "_")

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from flask import Response, request
@@ -38,24 +39,24 @@ for _route in ROUTES:
                 TARGETS[_path] = _route
 
 
-def vertex_routes(settings: Settings) -> tuple[Route, ...]:
-    """The routes that Vertex AI asks for; none elsewhere."""
+def vertex_routes(settings: Settings, lifecycle: Lifecycle) -> tuple[Route, ...]:
+    """The routes that Vertex AI asks for; none elsewhere. `lifecycle` tells predictions when the server stops."""
     if settings.predict_path is None:
         return ()
-    routes = [Route("POST", (settings.predict_path,), predict)]
+    routes = [Route("POST", (settings.predict_path,), partial(predict, lifecycle))]
     if settings.predict_health_path is not None:
         routes.append(Route("GET", (settings.predict_health_path,), health, reads_body=False))
     return tuple(routes)
 
 
-def predict(service: Service, body: dict[str, Any], query: Query) -> dict[str, Any]:
+def predict(lifecycle: Lifecycle, service: Service, body: dict[str, Any], query: Query) -> dict[str, Any]:
     """The answers to all instances, in their order; one that fails has an error in its place. Raises InvalidRequest."""
     instances = body.get("instances")
     if not isinstance(instances, list):
         raise InvalidRequest("request body must include an array field named instances", "instances")
     if len(instances) > MOST:
         raise InvalidRequest(f"instances array exceeds maximum size of {MOST}", "instances")
-    watch = Watch(request.environ, Lifecycle(0), float(service.settings.timeout))
+    watch = Watch(request.environ, lifecycle, float(service.settings.timeout))
     begun: deque[Started] = deque()
     predictions: list[Any] = []
 

@@ -96,6 +96,13 @@ def test_only_vertex_ai_gets_it(make_client: MakeClient) -> None:
     assert "/predict" not in client.get("/openapi.json").get_json()["paths"]
 
 
+def test_a_server_that_stops_ends_predictions_when_its_grace_is_over(make_client: MakeClient) -> None:
+    client = make_client("x" * 3000, graceful_timeout=0, **MODE)
+    client.application.extensions["llama"].lifecycle.stopping = lambda: True
+    (answer,) = predictions(client, {**TEXT, "max_tokens": 2900})
+    assert answer["error"]["code"] == 503
+
+
 def test_paths_of_its_own_and_the_key(make_client: MakeClient) -> None:
     options = {**MODE, "aip_predict_route": "/v1/endpoints/1:predict", "aip_health_route": "ping"}
     client = make_client(**options, api_key=("secret",))
